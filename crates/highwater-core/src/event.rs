@@ -1,0 +1,121 @@
+//! Everything worth telling, in one enum: it feeds progress, logs, the simulator's recorder and later metrics alike.
+//! Events carry no bodies and no credentials.
+
+use crate::{Alert, FailureKind, Key, Moment, Position, SegmentId, SegmentStatus, Span, StreamId, Timestamp};
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    RunStarted {
+        stream: StreamId,
+        origin: Position,
+        frontier: Position,
+        target: Position,
+    },
+    Planned {
+        stream: StreamId,
+        span: Span,
+        segments: u64,
+    },
+    Claimed {
+        segment: SegmentId,
+        span: Span,
+        keys: u64,
+    },
+    /// A job's rows and verdicts are durable.
+    Committed {
+        segment: SegmentId,
+        batch: BatchCounts,
+    },
+    KeyFailed {
+        key: Key,
+        kind: FailureKind,
+        attempts: u32,
+        retry_at: Option<Timestamp>,
+    },
+    DeadLetter {
+        key: Key,
+        reason: &'static str,
+    },
+    Closed {
+        segment: SegmentId,
+        span: Span,
+        status: SegmentStatus,
+        frontier: Position,
+    },
+    /// Another worker has the segment now; what we fetched for it is dropped.
+    LeaseLost {
+        segment: SegmentId,
+    },
+    JobSplit {
+        segment: SegmentId,
+        keys: u64,
+    },
+    JobStalled {
+        segment: SegmentId,
+        keys: u64,
+    },
+    WorkerPanicked {
+        segment: SegmentId,
+    },
+    OutageSuspected {
+        kind: Option<FailureKind>,
+    },
+    OutageConfirmed {
+        kind: Option<FailureKind>,
+        probe_at: Moment,
+    },
+    OutageOver,
+    /// Nothing can be done before then.
+    Waiting {
+        until: Timestamp,
+    },
+    StoreTrouble {
+        error: String,
+    },
+    StoreHealed,
+    Alert(Alert),
+    Stopping,
+}
+
+/// What one commit did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BatchCounts {
+    pub new: u64,
+    pub changed: u64,
+    pub unchanged: u64,
+    pub missing: u64,
+    pub excluded: u64,
+    pub retrying: u64,
+    pub dead: u64,
+}
+
+impl BatchCounts {
+    pub fn stored(&self) -> u64 {
+        self.new + self.changed + self.unchanged
+    }
+
+    pub fn bad(&self) -> u64 {
+        self.dead
+    }
+
+    pub fn add(&mut self, other: &BatchCounts) {
+        self.new += other.new;
+        self.changed += other.changed;
+        self.unchanged += other.unchanged;
+        self.missing += other.missing;
+        self.excluded += other.excluded;
+        self.retrying += other.retrying;
+        self.dead += other.dead;
+    }
+}
+
+/// Whoever wants to know. Called on the hot path: an observer counts or queues, and never waits.
+pub trait Observer: Send + Sync {
+    fn notify(&self, event: &Event);
+}
+
+impl<F: Fn(&Event) + Send + Sync> Observer for F {
+    fn notify(&self, event: &Event) {
+        self(event);
+    }
+}

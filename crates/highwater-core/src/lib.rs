@@ -1,0 +1,40 @@
+//! The decisions of Highwater as plain data and functions: no async, clock, randomness, SQL or HTTP.
+
+mod alert;
+mod event;
+mod failure;
+mod frontier;
+mod lane;
+mod lease;
+mod name;
+mod outage;
+pub mod planted;
+mod record;
+mod retry;
+pub mod schema;
+mod segment;
+mod span;
+mod split;
+pub mod throttle;
+mod time;
+mod verdict;
+mod word;
+
+pub use alert::{Alert, AlertRules, Severity};
+pub use event::{BatchCounts, Event, Observer};
+pub use failure::{Failure, FailureKind};
+pub use frontier::{Frontier, Overlap};
+pub use lane::Lane;
+pub use lease::{Epoch, Fenced, Lease, LeaseState, WorkerId};
+pub use name::{BadName, Key, SourceName, StreamId, StreamName};
+pub use outage::{Health, OutageWatch};
+pub use record::{Body, Change, Record, Value};
+pub use retry::RetryPolicy;
+pub use segment::{DeadLetterPolicy, Extension, Purpose, Segment, SegmentId, SegmentStatus, Tally};
+pub use span::{Position, Span};
+pub use split::{AfterFailure, after_failure, halves};
+pub use time::{Moment, Timestamp};
+pub use verdict::{
+    AbsenceRule, Exception, ExceptionState, History, Judge, Pending, Region, Settlement, Strike, Verdict,
+};
+pub use word::UnknownWord;

@@ -1,0 +1,163 @@
+//! Tells an outage from bad items: when everything fails the same way, a key known to be good is asked before any
+//! failing key is blamed. Pauses and probes are carried out by the caller.
+
+use std::time::Duration;
+
+use crate::{FailureKind, Moment};
+
+/// Failures in a row, of kinds that can befall everything, that raise the suspicion. Two broken keys with eight
+/// attempts each stay below it.
+const SUSPICIOUS: u32 = 20;
+/// After a canary has answered, failures are the items' own for this long.
+const CLEARED: Duration = Duration::from_secs(30);
+const PROBE_WAIT: Duration = Duration::from_secs(1);
+const PROBE_WAIT_MAX: Duration = Duration::from_secs(30);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    Healthy,
+    /// Everything fails; a canary must be asked before anything else is.
+    Suspect,
+    /// The canary failed too; it is asked again at the given time.
+    Out {
+        since: Moment,
+        probe_at: Moment,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub struct OutageWatch {
+    health: Health,
+    failures_in_row: u32,
+    kind: Option<FailureKind>,
+    cleared_until: Moment,
+    failed_probes: u32,
+}
+
+impl Default for OutageWatch {
+    fn default() -> Self {
+        OutageWatch {
+            health: Health::Healthy,
+            failures_in_row: 0,
+            kind: None,
+            cleared_until: Moment::START,
+            failed_probes: 0,
+        }
+    }
+}
+
+impl OutageWatch {
+    pub fn health(&self) -> Health {
+        self.health
+    }
+
+    pub fn kind(&self) -> Option<FailureKind> {
+        self.kind
+    }
+
+    /// Any sound answer about any key: the remote is there.
+    pub fn saw_success(&mut self) {
+        self.failures_in_row = 0;
+        if self.health == Health::Suspect {
+            self.health = Health::Healthy;
+        }
+    }
+
+    pub fn saw_failure(&mut self, kind: FailureKind, now: Moment) {
+        if !kind.is_systemic() || self.health != Health::Healthy {
+            return;
+        }
+        self.failures_in_row += 1;
+        self.kind = Some(kind);
+        if self.failures_in_row >= SUSPICIOUS && now >= self.cleared_until {
+            self.health = Health::Suspect;
+        }
+    }
+
+    /// The canary answered: what failed is the items' own fault.
+    pub fn probe_succeeded(&mut self, now: Moment) {
+        *self = OutageWatch { cleared_until: now + CLEARED, ..OutageWatch::default() };
+    }
+
+    /// The canary failed too; returns when to ask it again.
+    pub fn probe_failed(&mut self, now: Moment) -> Moment {
+        let wait = PROBE_WAIT.saturating_mul(1 << self.failed_probes.min(10)).min(PROBE_WAIT_MAX);
+        self.failed_probes += 1;
+        let since = match self.health {
+            Health::Out { since, .. } => since,
+            Health::Healthy | Health::Suspect => now,
+        };
+        let probe_at = now + wait;
+        self.health = Health::Out { since, probe_at };
+        probe_at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Moment {
+        Moment::after_start(Duration::from_secs(seconds))
+    }
+
+    fn suspect() -> OutageWatch {
+        let mut watch = OutageWatch::default();
+        for _ in 0..SUSPICIOUS {
+            watch.saw_failure(FailureKind::Server, at(1));
+        }
+        watch
+    }
+
+    #[test]
+    fn a_storm_raises_suspicion_and_one_success_lays_it() {
+        let mut watch = suspect();
+        assert_eq!(watch.health(), Health::Suspect);
+        watch.saw_success();
+        assert_eq!(watch.health(), Health::Healthy);
+    }
+
+    #[test]
+    fn two_broken_items_are_no_outage() {
+        let mut watch = OutageWatch::default();
+        for _ in 0..16 {
+            watch.saw_failure(FailureKind::Denied, at(1));
+        }
+        assert_eq!(watch.health(), Health::Healthy);
+    }
+
+    #[test]
+    fn faults_of_one_item_never_look_like_an_outage() {
+        let mut watch = OutageWatch::default();
+        for _ in 0..1000 {
+            watch.saw_failure(FailureKind::WrongIdentity, at(1));
+        }
+        assert_eq!(watch.health(), Health::Healthy);
+    }
+
+    #[test]
+    fn a_canary_that_answers_clears_the_remote_for_a_while() {
+        let mut watch = suspect();
+        watch.probe_succeeded(at(2));
+        for _ in 0..100 {
+            watch.saw_failure(FailureKind::Server, at(10));
+        }
+        assert_eq!(watch.health(), Health::Healthy);
+        watch.saw_failure(FailureKind::Server, at(40));
+        assert_eq!(watch.health(), Health::Suspect);
+    }
+
+    #[test]
+    fn an_outage_is_probed_ever_less_often_and_remembers_when_it_began() {
+        let mut watch = suspect();
+        let mut now = at(2);
+        let mut waits = Vec::new();
+        for _ in 0..7 {
+            let next = watch.probe_failed(now);
+            waits.push(next.since(now).as_secs());
+            now = next;
+        }
+        assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30]);
+        assert!(matches!(watch.health(), Health::Out { since, .. } if since == at(2)));
+    }
+}

@@ -1,0 +1,12 @@
+//! Where the mirror lives: the store interface, its backends, the ledger, and one suite that every backend passes.
+
+mod error;
+mod ledger;
+mod store;
+
+pub use error::{ErrorKind, Result, StoreError};
+pub use ledger::{Broken, ChainCheck, FIRST_PREV_HASH, LedgerEntry, LedgerLine, payload_text};
+pub use store::{
+    Claim, Claimed, Close, Closed, Commit, Counts, ExceptionFilter, KeySet, Known, Outlook, Page, Plan, RunEnd,
+    RunOutcome, RunStart, Store, StoredRow, StreamRow,
+};

@@ -1,0 +1,235 @@
+//! The one narrow interface to a store. Decisions are made in the core; a backend only reads and writes.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use futures_util::future::BoxFuture;
+use highwater_core::{
+    BatchCounts, Body, DeadLetterPolicy, Exception, ExceptionState, Key, Lease, Position, Purpose, Record, Segment,
+    SegmentId, SegmentStatus, Settlement, SourceName, Span, StreamId, Timestamp, WorkerId, schema::Table,
+};
+
+use crate::{LedgerEntry, LedgerLine, Result};
+
+/// Work and evidence, durable. Every method that writes is one short transaction, all or nothing, and may be called
+/// again with the same arguments without harm.
+pub trait Store: Send + Sync {
+    /// The row of a stream, made if it is not there yet with an empty span.
+    fn open_stream<'a>(&'a self, stream: &'a StreamId, axis: &'a str) -> BoxFuture<'a, Result<StreamRow>>;
+    /// Lays segments and moves origin, target and frontier so that catch-up segments tile `[origin, target)` at any
+    /// time, also while a long plan is being laid.
+    fn plan<'a>(&'a self, plan: Plan<'a>) -> BoxFuture<'a, Result<()>>;
+    /// Hands out segments nobody works on: due retries first, then the lowest.
+    fn claim<'a>(&'a self, claim: Claim<'a>) -> BoxFuture<'a, Result<Vec<Claimed>>>;
+    /// Which of these keys are stored, and which have an exception.
+    fn known<'a>(
+        &'a self,
+        stream: &'a StreamId,
+        table: &'static Table,
+        keys: &'a KeySet,
+    ) -> BoxFuture<'a, Result<Known>>;
+    /// Rows, verdicts, cursor and ledger of a job, behind a check of the lease.
+    fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<BatchCounts>>;
+    /// Ends the work on a segment for now: seals it, or leaves it waiting for retries or held by dead letters; moves
+    /// the frontier. Refuses to seal a dense segment whose keys do not add up.
+    fn close(&self, close: Close) -> BoxFuture<'_, Result<Closed>>;
+    /// Gives unfinished segments back, with what is committed in them.
+    fn release<'a>(&'a self, leases: &'a [Lease]) -> BoxFuture<'a, Result<()>>;
+    /// Renews leases; returns the segments that are no longer ours.
+    fn heartbeat<'a>(&'a self, leases: &'a [Lease], now: Timestamp) -> BoxFuture<'a, Result<Vec<SegmentId>>>;
+    /// What is left to do, and when the next retry is due.
+    fn outlook<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<Outlook>>;
+    /// Puts dead letters back to `retry_wait`, due now, attempts forgotten; returns how many.
+    fn replay<'a>(
+        &'a self,
+        stream: &'a StreamId,
+        keys: Option<&'a [Key]>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<u64>>;
+    /// Counts the rows of the table anew, after something was repaired.
+    fn recount<'a>(&'a self, stream: &'a StreamId, table: &'static Table) -> BoxFuture<'a, Result<()>>;
+
+    fn begin_run<'a>(&'a self, run: &'a RunStart) -> BoxFuture<'a, Result<()>>;
+    fn end_run<'a>(&'a self, run: &'a RunEnd) -> BoxFuture<'a, Result<()>>;
+    fn append_ledger<'a>(&'a self, entry: &'a LedgerEntry) -> BoxFuture<'a, Result<()>>;
+
+    fn streams(&self) -> BoxFuture<'_, Result<Vec<StreamRow>>>;
+    /// Counts by status and state.
+    fn counts<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<Counts>>;
+    /// Segments in order of `(start, id)`, a page at a time.
+    fn segments<'a>(
+        &'a self,
+        stream: &'a StreamId,
+        page: Page<(Position, SegmentId)>,
+    ) -> BoxFuture<'a, Result<Vec<Segment>>>;
+    /// Exceptions in order of their key's text, a page at a time.
+    fn exceptions<'a>(
+        &'a self,
+        stream: &'a StreamId,
+        filter: ExceptionFilter,
+        page: Page<Key>,
+    ) -> BoxFuture<'a, Result<Vec<Exception>>>;
+    /// Stored rows in order of their key, a page at a time.
+    fn rows<'a>(&'a self, table: &'static Table, page: Page<Key>) -> BoxFuture<'a, Result<Vec<StoredRow>>>;
+    fn ledger<'a>(&'a self, source: &'a SourceName, page: Page<i64>) -> BoxFuture<'a, Result<Vec<LedgerLine>>>;
+    /// What the database itself finds wrong with its files; empty is sound.
+    fn integrity(&self) -> BoxFuture<'_, Result<Vec<String>>>;
+}
+
+/// A stretch of an ordered listing.
+#[derive(Clone, Debug)]
+pub struct Page<K> {
+    /// Exclusive.
+    pub after: Option<K>,
+    pub limit: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamRow {
+    pub id: StreamId,
+    pub axis: String,
+    /// `[origin, target)`; empty before the first plan.
+    pub span: Span,
+    pub frontier: Position,
+    pub stored: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Plan<'a> {
+    pub stream: &'a StreamId,
+    pub purpose: Purpose,
+    /// For catch-up: adjacent to the stream's present span, before or after it.
+    pub span: Span,
+    pub segment_size: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Claim<'a> {
+    pub stream: &'a StreamId,
+    pub owner: &'a WorkerId,
+    pub limit: u32,
+    /// Age of a heartbeat after which a segment may be taken over.
+    pub lease_ttl: Duration,
+    pub now: Timestamp,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    pub lease: Lease,
+    pub purpose: Purpose,
+    pub span: Span,
+    /// Everything before it is settled or has an exception.
+    pub cursor: Option<Position>,
+    /// How often the segment was claimed before.
+    pub attempts: u32,
+    /// Its exceptions that are due now.
+    pub due: Vec<Exception>,
+}
+
+/// Keys of a segment: named one by one, or every position of a span.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeySet {
+    Range(Span),
+    List(Vec<Key>),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    pub stored: BTreeSet<Key>,
+    pub exceptions: Vec<Exception>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Commit {
+    pub lease: Lease,
+    pub stream: StreamId,
+    pub now: Timestamp,
+    pub records: Vec<Record>,
+    /// Verdicts on keys that are not plainly stored, and `Stored` for keys that had an exception.
+    pub settlements: Vec<Settlement>,
+    pub cursor: Option<Position>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Close {
+    pub lease: Lease,
+    pub stream: StreamId,
+    pub policy: DeadLetterPolicy,
+    /// The table in which every position of the span is a key, if the axis is that dense.
+    pub dense: Option<&'static Table>,
+    pub now: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed {
+    pub status: SegmentStatus,
+    pub frontier: Position,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outlook {
+    /// Segments that can be claimed at once, or are being worked on.
+    pub open: u64,
+    /// The next retry of a key that failed or was absent.
+    pub next_retry_at: Option<Timestamp>,
+    /// The next look at a key that may not be published yet.
+    pub next_unpublished_at: Option<Timestamp>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub segments: Vec<(SegmentStatus, u64)>,
+    pub exceptions: Vec<(ExceptionState, u64)>,
+}
+
+impl Counts {
+    pub fn segments_in(&self, status: SegmentStatus) -> u64 {
+        self.segments.iter().find(|(s, _)| *s == status).map_or(0, |(_, count)| *count)
+    }
+
+    pub fn exceptions_in(&self, state: ExceptionState) -> u64 {
+        self.exceptions.iter().find(|(s, _)| *s == state).map_or(0, |(_, count)| *count)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExceptionFilter {
+    pub state: Option<ExceptionState>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredRow {
+    pub key: Key,
+    pub body: Body,
+    pub row_check: i64,
+    pub last_fetched_at: Timestamp,
+}
+
+highwater_core::word! {
+    /// How a run ended.
+    pub enum RunOutcome {
+        Running = "running",
+        Complete = "complete",
+        Incomplete = "incomplete",
+        Failed = "failed",
+        Stopped = "stopped",
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct RunStart {
+    pub id: String,
+    pub source: SourceName,
+    pub command: &'static str,
+    pub workers: u32,
+    pub at: Timestamp,
+}
+
+#[derive(Clone, Debug)]
+pub struct RunEnd {
+    pub id: String,
+    pub source: SourceName,
+    pub outcome: RunOutcome,
+    pub items: u64,
+    pub requests: u64,
+    pub at: Timestamp,
+}
