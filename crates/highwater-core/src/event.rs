@@ -11,6 +11,10 @@ pub enum Event {
         frontier: Position,
         target: Position,
     },
+    HeadFailed {
+        kind: FailureKind,
+        retry_at: Timestamp,
+    },
     Planned {
         stream: StreamId,
         span: Span,
@@ -31,6 +35,10 @@ pub enum Event {
         kind: FailureKind,
         attempts: u32,
         retry_at: Option<Timestamp>,
+    },
+    /// The remote has lost an object that is stored; the stored body stays.
+    Vanished {
+        key: Key,
     },
     DeadLetter {
         key: Key,

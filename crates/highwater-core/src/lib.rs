@@ -26,7 +26,7 @@ pub use failure::{Failure, FailureKind};
 pub use frontier::{Frontier, Overlap};
 pub use lane::Lane;
 pub use lease::{Epoch, Fenced, Lease, LeaseState, WorkerId};
-pub use name::{BadName, Key, SourceName, StreamId, StreamName};
+pub use name::{BadName, Key, KeySet, SourceName, StreamId, StreamName};
 pub use outage::{Health, OutageWatch};
 pub use record::{Body, Change, Record, Value};
 pub use retry::RetryPolicy;

@@ -2,6 +2,8 @@
 
 use std::{fmt, str::FromStr, sync::Arc};
 
+use crate::Span;
+
 /// One remote account, as the configuration calls it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceName(Arc<str>);
@@ -92,6 +94,13 @@ impl fmt::Display for Key {
             Key::Text(text) => f.write_str(text),
         }
     }
+}
+
+/// Keys of a segment: named one by one, or every position of a span.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeySet {
+    Range(Span),
+    List(Vec<Key>),
 }
 
 #[cfg(test)]

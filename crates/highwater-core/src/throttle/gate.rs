@@ -105,8 +105,9 @@ impl Gate {
 
     /// Says whether the request that leaves now is the probe.
     pub(super) fn pass(&mut self, now: Moment) -> bool {
-        self.probe_out = self.probe_out || self.state(now) == GateState::Probing;
-        self.probe_out
+        let probe = self.state(now) == GateState::Probing;
+        self.probe_out |= probe;
+        probe
     }
 
     pub(super) fn probe_returned(&mut self) {
@@ -157,12 +158,21 @@ impl Gate {
         if !wait.is_zero() {
             extend(&mut self.brief, now + wait, late(wait, jitter), PauseReason::RetryAfter);
         }
-        let again = self.quota.is_some() && probe;
-        let in_a_row = self.quota.is_none() && self.row.add(now);
-        if again || in_a_row {
-            let wait = self.next_backoff().max(wait);
-            extend(&mut self.quota, now + wait, late(wait, jitter), PauseReason::Refusals);
+        let since_first = self.row.add(now);
+        if probe && self.quota.is_some() {
+            let backoff = self.next_backoff();
+            self.close(backoff.max(wait), now, jitter);
+        } else if self.quota.is_none() && self.row.count >= ROW {
+            // Sending on until the row has lasted would only make it longer: what is left of that time is waited.
+            let rest = ROW_LASTS.saturating_sub(since_first);
+            let rest = if rest.is_zero() { self.next_backoff() } else { rest };
+            self.close(rest.max(wait), now, jitter);
         }
+    }
+
+    fn close(&mut self, wait: Duration, now: Moment, jitter: f64) {
+        self.row.count = 0;
+        extend(&mut self.quota, now + wait, late(wait, jitter), PauseReason::Refusals);
     }
 
     fn next_backoff(&mut self) -> Duration {
@@ -173,17 +183,13 @@ impl Gate {
 }
 
 impl Row {
-    /// Counts one more, and says whether the row is long enough to close the gate.
-    fn add(&mut self, now: Moment) -> bool {
+    /// Counts one more, and says how long the row lasts by now.
+    fn add(&mut self, now: Moment) -> Duration {
         if self.count == 0 {
             self.first = now;
         }
         self.count = self.count.saturating_add(1);
-        let complete = self.count >= ROW && now.since(self.first) >= ROW_LASTS;
-        if complete {
-            self.count = 0;
-        }
-        complete
+        now.since(self.first)
     }
 }
 

@@ -53,7 +53,7 @@ impl Pace {
         self.bucket.settle(self.rate.current(), now);
         let cycle = std::mem::take(&mut self.cycle);
         if !cycle.wanted.is_zero() {
-            self.rate.resumed(cycle.accepted / cycle.wanted.as_secs_f64());
+            self.rate.resumed(cycle.accepted / cycle.wanted.as_secs_f64(), now);
         }
     }
 }

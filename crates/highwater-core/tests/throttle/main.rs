@@ -1,0 +1,10 @@
+//! The throttle on virtual time: against simulated quotas, and against arbitrary histories.
+
+mod gate;
+mod lanes;
+mod properties;
+mod quota;
+mod random;
+mod scenarios;
+mod simulation;
+mod steady;
