@@ -1,0 +1,296 @@
+//! Drives the throttle of one account: hands its permits to those who wait, gives them back, and keeps the one timer.
+//! Grants are made under the lock by whoever changes something, so that a permit that is due needs no timer.
+
+use std::{
+    collections::HashMap,
+    future::pending,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use highwater_core::{
+    Lane, Moment,
+    throttle::{GateState, Learned, Outcome, PauseReason, Permit, Settings, Snapshot, Throttle, Ticket},
+};
+use tokio::sync::{Notify, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::Clock;
+
+/// Numbers in `[0, 1)`.
+pub type Jitter = Box<dyn Fn() -> f64 + Send + Sync>;
+
+/// Timers cannot hold what a `Retry-After` can: a longer wait is taken in pieces.
+const TIMER_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// How long a probe is left alone when a refusal does not say.
+const PROBE_REFUSED: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no more requests are made: the run is stopping")]
+pub struct Stopped;
+
+pub(super) struct Limiter {
+    clock: Clock,
+    jitter: Jitter,
+    /// Shared by all who send; held for a few hundred nanoseconds, never over an await.
+    state: Mutex<State>,
+    /// The driver sleeps until a time that is too late now.
+    moved: Notify,
+    stop: CancellationToken,
+}
+
+struct State {
+    throttle: Throttle,
+    waiters: HashMap<Ticket, oneshot::Sender<Permit>>,
+    /// What the driver sleeps until.
+    armed: Option<Moment>,
+    /// The end of the longest wait the source asked for. An outage may cover it up in the throttle's own state.
+    quota_until: Moment,
+}
+
+/// A permit in use. Dropped, it is given back as abandoned.
+#[must_use]
+pub(super) struct Pass<'a> {
+    limiter: &'a Limiter,
+    permit: Option<Permit>,
+}
+
+/// A place in the line. Dropped, it is given up, and a permit that arrived meanwhile goes to the next.
+struct Waiting<'a> {
+    limiter: &'a Limiter,
+    ticket: Ticket,
+    /// None once the permit was taken out.
+    arrival: Option<oneshot::Receiver<Permit>>,
+}
+
+enum Place<'a> {
+    Served(Pass<'a>),
+    InLine(Waiting<'a>),
+}
+
+impl Limiter {
+    pub(super) fn new(settings: Settings, clock: Clock, jitter: Jitter) -> Self {
+        let throttle = Throttle::new(settings, clock.moment());
+        let state = State { throttle, waiters: HashMap::new(), armed: None, quota_until: Moment::START };
+        Limiter { clock, jitter, state: Mutex::new(state), moved: Notify::new(), stop: CancellationToken::new() }
+    }
+
+    pub(super) async fn acquire(&self, lane: Lane, cost: f64) -> Result<Pass<'_>, Stopped> {
+        match self.join(lane, cost)? {
+            Place::Served(pass) => Ok(pass),
+            Place::InLine(waiting) => waiting.served().await,
+        }
+    }
+
+    pub(super) async fn drive(&self) {
+        while !self.stop.is_cancelled() {
+            let wake = self.turn();
+            let timer = async {
+                match wake {
+                    Some(moment) => self.clock.sleep_until(moment).await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => {}
+                () = self.moved.notified() => {}
+                () = timer => {}
+            }
+        }
+    }
+
+    /// Returns once nothing but an outage keeps requests back.
+    pub(super) async fn quota_over(&self) -> Result<(), Stopped> {
+        loop {
+            let now = self.clock.moment();
+            let until = self.state().held_until(now);
+            if self.stop.is_cancelled() {
+                return Err(Stopped);
+            }
+            if until <= now {
+                return Ok(());
+            }
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => {}
+                () = self.clock.sleep_until(until.min(now + TIMER_MAX)) => {}
+            }
+        }
+    }
+
+    /// A request without a permit was refused.
+    pub(super) fn note_throttled(&self, retry_after: Option<Duration>) {
+        let now = self.clock.moment();
+        let (wait, reason) = match retry_after {
+            Some(wait) => (wait, PauseReason::RetryAfter),
+            None => (PROBE_REFUSED, PauseReason::Refusals),
+        };
+        self.change(now, |state| {
+            state.quota_until = state.quota_until.max(now + wait);
+            state.throttle.pause(now + wait, reason, now);
+        });
+    }
+
+    pub(super) fn stop(&self) {
+        let mut state = self.state();
+        self.stop.cancel();
+        // Without their senders the waiters wake up and see that nothing will come.
+        let State { throttle, waiters, .. } = &mut *state;
+        waiters.drain().for_each(|(ticket, _)| throttle.cancel(ticket));
+    }
+
+    pub(super) fn pause(&self, until: Moment, reason: PauseReason) {
+        let now = self.clock.moment();
+        self.change(now, |state| state.throttle.pause(until, reason, now));
+    }
+
+    pub(super) fn resume(&self) {
+        let now = self.clock.moment();
+        self.change(now, |state| state.throttle.resume(now));
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        self.state().throttle.snapshot(self.clock.moment())
+    }
+
+    pub(super) fn learned(&self) -> Option<Learned> {
+        self.state().throttle.learned()
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn join(&self, lane: Lane, cost: f64) -> Result<Place<'_>, Stopped> {
+        let now = self.clock.moment();
+        let mut state = self.state();
+        if self.stop.is_cancelled() {
+            return Err(Stopped);
+        }
+        let ticket = state.throttle.request(lane, cost, now);
+        let place = match state.grant(now, Some(ticket)) {
+            Some(permit) => Place::Served(Pass { limiter: self, permit: Some(permit) }),
+            None => {
+                let (sender, arrival) = oneshot::channel();
+                state.waiters.insert(ticket, sender);
+                Place::InLine(Waiting { limiter: self, ticket, arrival: Some(arrival) })
+            }
+        };
+        self.rearm(&mut state, now);
+        Ok(place)
+    }
+
+    fn finish(&self, permit: Permit, outcome: Outcome) {
+        let now = self.clock.moment();
+        let jitter = if matches!(outcome, Outcome::Throttled { .. }) { (self.jitter)() } else { 0.0 };
+        self.change(now, |state| {
+            if let Outcome::Throttled { retry_after: Some(wait) } = outcome {
+                state.quota_until = state.quota_until.max(now + wait);
+            }
+            state.throttle.finish(permit, outcome, now, jitter);
+        });
+    }
+
+    /// Makes a change, and hands out what it made due.
+    fn change(&self, now: Moment, change: impl FnOnce(&mut State)) {
+        let mut state = self.state();
+        change(&mut state);
+        state.grant(now, None);
+        self.rearm(&mut state, now);
+    }
+
+    /// One turn of the driver: hands out what is due, and says when to come back.
+    fn turn(&self) -> Option<Moment> {
+        let now = self.clock.moment();
+        let mut state = self.state();
+        state.grant(now, None);
+        state.armed = state.throttle.next_wake(now).map(|wake| wake.min(now + TIMER_MAX));
+        state.armed
+    }
+
+    fn rearm(&self, state: &mut State, now: Moment) {
+        if state.waiters.is_empty() {
+            return;
+        }
+        if let Some(wake) = state.throttle.next_wake(now)
+            && state.armed.is_none_or(|armed| wake < armed)
+        {
+            state.armed = Some(wake);
+            self.moved.notify_one();
+        }
+    }
+
+    /// A panic elsewhere cannot leave the state half changed: the throttle does no I/O and calls nobody back.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Hands out all permits that are due. The one for `own`, who is not in the line yet, is returned.
+    fn grant(&mut self, now: Moment, own: Option<Ticket>) -> Option<Permit> {
+        let mut mine = None;
+        while let Some((ticket, permit)) = self.throttle.poll(now) {
+            if Some(ticket) == own {
+                mine = Some(permit);
+                continue;
+            }
+            let undelivered = match self.waiters.remove(&ticket) {
+                Some(waiter) => waiter.send(permit).err(),
+                None => Some(permit),
+            };
+            if let Some(permit) = undelivered {
+                self.throttle.finish(permit, Outcome::Abandoned, now, 0.0);
+            }
+        }
+        mine
+    }
+
+    fn held_until(&self, now: Moment) -> Moment {
+        match self.throttle.snapshot(now).gate {
+            GateState::Closed { until, reason } if reason != PauseReason::Outage => until.max(self.quota_until),
+            _ => self.quota_until,
+        }
+    }
+}
+
+impl<'a> Waiting<'a> {
+    async fn served(mut self) -> Result<Pass<'a>, Stopped> {
+        let Some(arrival) = &mut self.arrival else { return Err(Stopped) };
+        let permit = arrival.await.map_err(|_| Stopped)?;
+        self.arrival = None;
+        Ok(Pass { limiter: self.limiter, permit: Some(permit) })
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let Some(mut arrival) = self.arrival.take() else { return };
+        let now = self.limiter.clock.moment();
+        self.limiter.change(now, |state| {
+            if state.waiters.remove(&self.ticket).is_some() {
+                state.throttle.cancel(self.ticket);
+            } else if let Ok(permit) = arrival.try_recv() {
+                state.throttle.finish(permit, Outcome::Abandoned, now, 0.0);
+            }
+        });
+    }
+}
+
+impl Pass<'_> {
+    pub(super) fn finish(mut self, outcome: Outcome) {
+        if let Some(permit) = self.permit.take() {
+            self.limiter.finish(permit, outcome);
+        }
+    }
+}
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        if let Some(permit) = self.permit.take() {
+            self.limiter.finish(permit, Outcome::Abandoned);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The tables of Hacker News.
+
+use highwater_core::schema::{
+    Column, ColumnType, Edges,
+    Role::{self, Content, Key, Mutable},
+    Table,
+};
+
+use ColumnType::{Bool, Int, Ints, Json, Text};
+
+pub(super) static ITEMS: Table = Table {
+    name: "hn_items",
+    columns: &[
+        column("id", Int, Key),
+        column("type", Text, Content),
+        column("by", Text, Content),
+        column("time", Int, Content),
+        column("title", Text, Content),
+        column("url", Text, Content),
+        column("text", Text, Content),
+        column("score", Int, Mutable),
+        column("descendants", Int, Mutable),
+        column("parent", Int, Content),
+        column("poll", Int, Content),
+        column("parts", Ints, Content),
+        column("dead", Bool, Content),
+        column("deleted", Bool, Content),
+        column("extra", Json, Content),
+    ],
+    edges: Some(Edges { table: "hn_kids", parent: "item", member: "kid", order: "display_order", field: "kids" }),
+    versions: Some("hn_item_versions"),
+};
+
+/// The places of columns that are looked at after decoding.
+pub(super) const ID: usize = 0;
+pub(super) const TIME: usize = 3;
+pub(super) const TEXT: usize = 6;
+/// The last column: everything before it comes from a remote field of the same name.
+pub(super) const EXTRA: usize = 14;
+
+const fn column(name: &'static str, kind: ColumnType, role: Role) -> Column {
+    Column { name, kind, role }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_where_they_say() {
+        for (place, name) in [(ID, "id"), (TIME, "time"), (TEXT, "text"), (EXTRA, "extra")] {
+            assert_eq!(ITEMS.position(name), Some(place));
+        }
+        assert_eq!(ITEMS.columns.len(), EXTRA + 1);
+    }
+}

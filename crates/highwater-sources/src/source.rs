@@ -1,0 +1,86 @@
+//! What the engine asks of a source. A source knows its API and its tables; it knows no store.
+
+use futures_util::future::BoxFuture;
+use highwater_core::{
+    AbsenceRule, DeadLetterPolicy, Failure, Key, KeySet, Position, Record, Span, StreamName, schema::Table,
+};
+
+use crate::{Call, Gateway};
+
+pub trait Source: Send + Sync {
+    fn streams(&self) -> &[StreamSpec];
+    /// The way to the remote: one per account, shared by every lane.
+    fn gateway(&self) -> &Gateway;
+    /// The exclusive end of the axis as the remote has it now.
+    fn head<'a>(&'a self, stream: &'a StreamName, call: &'a Call) -> BoxFuture<'a, Result<Position, Failure>>;
+    /// The keys of a span.
+    fn discover<'a>(
+        &'a self,
+        stream: &'a StreamName,
+        span: Span,
+        call: &'a Call,
+    ) -> BoxFuture<'a, Result<KeySet, Failure>>;
+    /// One answer for each key, in any order. An error is about the batch as a whole: it is tried again, then split.
+    fn fetch<'a>(
+        &'a self,
+        stream: &'a StreamName,
+        keys: &'a [Key],
+        call: &'a Call,
+    ) -> BoxFuture<'a, Result<Vec<Answer>, Failure>>;
+    /// Whether the remote answers at all: asks once for the canary (or the head without one), also while the account is
+    /// paused for an outage. Any sound answer will do, also that there is no such object.
+    fn probe<'a>(&'a self, stream: &'a StreamName, canary: Option<&'a Key>) -> BoxFuture<'a, Result<(), Failure>>;
+}
+
+#[derive(Clone, Debug)]
+pub struct StreamSpec {
+    pub name: StreamName,
+    /// What positions are: `id`, `seconds`, `snapshot`.
+    pub axis: &'static str,
+    pub origin: Position,
+    pub table: &'static Table,
+    /// Whether every position of the axis is a key.
+    pub density: Density,
+    pub policy: StreamPolicy,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Density {
+    Dense,
+    Sparse,
+}
+
+/// Defaults of a stream that a configuration may override.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamPolicy {
+    pub segment_size: u64,
+    pub job_size: usize,
+    pub dead_letters: DeadLetterPolicy,
+    pub absence: AbsenceRule,
+    /// How far behind the head an absence may be final.
+    pub settled_behind: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub key: Key,
+    pub fetched: Fetched,
+}
+
+#[derive(Clone, Debug)]
+pub enum Fetched {
+    Found(Record),
+    /// Stored as it is, and looked at again up to so many times: the remote holds content back.
+    Delayed {
+        record: Record,
+        looks: u32,
+    },
+    /// The remote says there is no such object.
+    Absent,
+    Excluded {
+        reason: &'static str,
+    },
+    Failed(Failure),
+    /// Not asked: the run is stopping.
+    Skipped,
+}

@@ -1,0 +1,48 @@
+//! The seam to the network: one request out, one bounded answer back.
+
+mod body;
+mod client;
+mod dial;
+mod fault;
+mod h1;
+mod h2;
+mod origin;
+mod pool;
+mod settings;
+mod stream;
+mod tls;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use highwater_core::Failure;
+use http::{HeaderMap, Method, StatusCode};
+
+pub use client::HttpTransport;
+pub use settings::{Deadlines, PoolLimits, Redirects, Roots, SetupError, TransportSettings};
+
+/// Sends requests to one origin. Answers with any status are `Ok`; an `Err` had no complete answer.
+pub trait Transport: Send + Sync {
+    fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, Failure>>;
+}
+
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub method: Method,
+    /// Path and query, beginning with `/`, behind the base URL.
+    pub path: String,
+    pub headers: HeaderMap,
+}
+
+impl Request {
+    pub fn get(path: impl Into<String>) -> Self {
+        Request { method: Method::GET, path: path.into(), headers: HeaderMap::new() }
+    }
+}
+
+/// An answer with its whole body, decompressed, within the size bound.
+#[derive(Clone, Debug)]
+pub struct Response {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}

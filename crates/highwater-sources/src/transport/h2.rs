@@ -1,0 +1,96 @@
+//! HTTP/2 connections, shared by many requests. They need drivers of their own, which are tracked until shutdown.
+
+use std::{
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use http_body_util::Empty;
+use hyper::{
+    body::Incoming,
+    client::conn::http2::{Builder, SendRequest},
+};
+use hyper_util::rt::TokioIo;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::stream::Stream;
+
+const HEADER_BYTES_MAX: u32 = 32 * 1024;
+
+/// Where the drivers run. The one place outside the engine that spawns: nobody else can wait for all users of a
+/// connection.
+#[derive(Clone, Default)]
+pub(super) struct Drivers {
+    tracker: TaskTracker,
+    pub(super) stop: CancellationToken,
+}
+
+impl Drivers {
+    pub(super) async fn shutdown(&self) {
+        self.stop.cancel();
+        self.tracker.close();
+        self.tracker.wait().await;
+    }
+}
+
+impl<F: Future<Output: Send> + Send + 'static> hyper::rt::Executor<F> for Drivers {
+    fn execute(&self, driver: F) {
+        let stop = self.stop.clone();
+        self.tracker.spawn(async move { stop.run_until_cancelled(driver).await });
+    }
+}
+
+pub(super) struct H2 {
+    sender: SendRequest<Empty<Bytes>>,
+    streams: Arc<AtomicUsize>,
+}
+
+impl H2 {
+    pub(super) async fn open(stream: Stream, drivers: &Drivers) -> hyper::Result<Self> {
+        let mut builder = Builder::new(drivers.clone());
+        builder.max_header_list_size(HEADER_BYTES_MAX).adaptive_window(true);
+        let (sender, driver) = builder.handshake(TokioIo::new(stream)).await?;
+        // An error is also reported to every answer that was under way.
+        hyper::rt::Executor::execute(drivers, driver);
+        Ok(H2 { sender, streams: Arc::default() })
+    }
+
+    /// False from the moment a GOAWAY arrived.
+    pub(super) fn is_open(&self) -> bool {
+        !self.sender.is_closed()
+    }
+
+    /// Called under the lock of the pool, which makes the check and the count one step.
+    pub(super) fn claim(&self, streams_max: usize) -> Option<H2Stream> {
+        if self.streams.load(Ordering::Relaxed) >= streams_max {
+            return None;
+        }
+        self.streams.fetch_add(1, Ordering::Relaxed);
+        Some(H2Stream { sender: self.sender.clone(), streams: self.streams.clone() })
+    }
+}
+
+/// The right to one request on a shared connection.
+pub(super) struct H2Stream {
+    sender: SendRequest<Empty<Bytes>>,
+    streams: Arc<AtomicUsize>,
+}
+
+impl H2Stream {
+    pub(super) async fn send(
+        &mut self,
+        request: http::Request<Empty<Bytes>>,
+    ) -> hyper::Result<http::Response<Incoming>> {
+        self.sender.send_request(request).await
+    }
+}
+
+impl Drop for H2Stream {
+    fn drop(&mut self) {
+        self.streams.fetch_sub(1, Ordering::Relaxed);
+    }
+}
