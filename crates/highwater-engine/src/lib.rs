@@ -1,1 +1,24 @@
-//! Placeholder.
+//! Moves objects from a source into a store, in order and provably: planner, dispatcher, workers, verification.
+//! The only crate that spawns tasks of its own.
+
+mod context;
+mod dispatcher;
+mod entropy;
+mod error;
+mod guard;
+mod planner;
+mod settings;
+mod status;
+mod sync;
+mod verify;
+mod work;
+mod worker;
+
+pub use context::{Engine, World, describe};
+pub use entropy::Entropy;
+pub use error::EngineError;
+pub use planner::Range;
+pub use settings::{EngineSettings, LeaseTimes, Patience, Sizes};
+pub use status::{StreamStatus, store_status};
+pub use sync::{Ending, Force, Left, SyncReport, SyncRequest};
+pub use verify::{EXAMPLES_MAX, Finding, FindingKind, Sample, StreamVerdict, VerifyReport};

@@ -1,0 +1,137 @@
+//! What every part of a run shares: the store, the source, the clock, and who wants to know.
+
+use std::{
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use highwater_core::{Event, Observer, Position, Region, SourceName, StreamId, Timestamp};
+use highwater_sources::{Clock, Source, StreamPolicy, StreamSpec};
+use highwater_store::{Store, StoreError};
+use tokio_util::sync::CancellationToken;
+
+use crate::{EngineSettings, Entropy};
+
+/// One source to be mirrored into one store.
+#[derive(Clone)]
+pub struct Engine {
+    pub name: SourceName,
+    pub source: Arc<dyn Source>,
+    pub store: Arc<dyn Store>,
+    pub settings: EngineSettings,
+    pub world: World,
+}
+
+/// The outside of a run that is neither source nor store.
+#[derive(Clone)]
+pub struct World {
+    pub clock: Clock,
+    pub entropy: Entropy,
+    pub observer: Arc<dyn Observer>,
+    /// Cancelled when the run should stop in order.
+    pub stop: CancellationToken,
+}
+
+impl Engine {
+    pub fn stream_id(&self, spec: &StreamSpec) -> StreamId {
+        StreamId { source: self.name.clone(), stream: spec.name.clone() }
+    }
+
+    pub(crate) fn emit(&self, event: Event) {
+        self.world.observer.notify(&event);
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.world.clock.now()
+    }
+
+    /// Calls the store until it answers, as long as waiting can help and patience lasts.
+    pub(crate) async fn steady<T, F>(&self, mut call: impl FnMut() -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        let began = self.world.clock.moment();
+        let mut wait = STORE_WAIT;
+        let mut troubled = false;
+        loop {
+            match call().await {
+                Ok(value) => {
+                    if troubled {
+                        self.emit(Event::StoreHealed);
+                    }
+                    return Ok(value);
+                }
+                Err(error) if error.kind.may_heal() && self.may_wait(began) => {
+                    troubled = true;
+                    self.emit(Event::StoreTrouble { error: describe(&error) });
+                    self.world.clock.sleep(wait).await;
+                    wait = (wait * 2).min(STORE_WAIT_MAX);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// A stop asked for meanwhile leaves only a moment: what is not committed is fetched again another day.
+    fn may_wait(&self, began: highwater_core::Moment) -> bool {
+        let waited = self.world.clock.moment().since(began);
+        let patience = if self.world.stop.is_cancelled() {
+            self.settings.patience.stop.min(self.settings.patience.store)
+        } else {
+            self.settings.patience.store
+        };
+        waited < patience
+    }
+}
+
+const STORE_WAIT: Duration = Duration::from_millis(100);
+const STORE_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// An error with its causes on one line.
+pub fn describe(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+/// The stream a run works on.
+pub(crate) struct StreamContext {
+    pub(crate) id: StreamId,
+    pub(crate) spec: StreamSpec,
+    pub(crate) policy: StreamPolicy,
+    /// The exclusive end of the axis as last heard.
+    head: AtomicI64,
+}
+
+impl StreamContext {
+    pub(crate) fn new(engine: &Engine, spec: &StreamSpec) -> Self {
+        StreamContext {
+            id: engine.stream_id(spec),
+            spec: spec.clone(),
+            policy: engine.settings.applied_to(spec.policy),
+            head: AtomicI64::new(i64::MIN),
+        }
+    }
+
+    pub(crate) fn heard_head(&self, head: Position) {
+        self.head.fetch_max(head.0, Ordering::Relaxed);
+    }
+
+    /// Whether an absence at `position` may be final: only more than `settled_behind` before the last object.
+    pub(crate) fn region(&self, position: Option<i64>) -> Region {
+        let last = Position(self.head.load(Ordering::Relaxed)).minus(1);
+        match position {
+            Some(position) if Position(position) >= last.minus(self.policy.settled_behind) => Region::Head,
+            _ => Region::Settled,
+        }
+    }
+}

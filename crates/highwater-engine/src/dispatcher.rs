@@ -1,0 +1,292 @@
+//! The one owner of a run's state: claims segments, hands their jobs to workers, and hears what became of them.
+//! Everything that waits is in one `select!`; nothing here fetches or writes rows.
+
+mod idle;
+mod jobs;
+mod outage;
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    future::{Future, pending},
+    sync::Arc,
+};
+
+use futures_util::future::BoxFuture;
+use highwater_core::{BatchCounts, Event, FailureKind, Moment, Position, SegmentId, Span, Timestamp, WorkerId};
+use highwater_store::{Claim, Claimed, Known};
+use tokio::task::{Id as TaskId, JoinHandle, JoinSet};
+
+use crate::{
+    EngineError,
+    error::Result,
+    work::{Job, SegmentWork},
+    worker::{JobEnd, JobError, Worker},
+};
+use idle::Idle;
+use jobs::Running;
+
+/// Segments leased at a time: enough to spare round trips, few enough to give back quickly.
+const CLAIM_LIMIT: u32 = 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// What can be done at once.
+    AtHand,
+    /// Also what falls due within the run's patience.
+    Patient,
+}
+
+/// Why a drain ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DrainEnd {
+    /// Nothing is left that is worth waiting for.
+    Done,
+    Stopped,
+    /// The remote wants to be left alone for longer than we wait.
+    GateClosed {
+        until: Moment,
+    },
+    Outage {
+        kind: Option<FailureKind>,
+    },
+}
+
+pub(crate) struct Dispatcher {
+    worker: Worker,
+    owner: WorkerId,
+    open: BTreeMap<SegmentId, Arc<SegmentWork>>,
+    ready: VecDeque<(Arc<SegmentWork>, Job)>,
+    tasks: JoinSet<Result<JobEnd, JobError>>,
+    running: BTreeMap<u64, Running>,
+    numbers: HashMap<TaskId, u64>,
+    next_number: u64,
+    claiming: Option<BoxFuture<'static, Result<Vec<(Arc<SegmentWork>, Vec<Job>)>>>>,
+    /// Nothing could be claimed; ask again then.
+    claim_again_at: Option<Moment>,
+    probing: Option<BoxFuture<'static, Result<(), highwater_core::Failure>>>,
+    head_deadline: Option<Moment>,
+    panics_in_row: u32,
+    /// Hands out permits when their time has come.
+    driver: JoinHandle<()>,
+    pub(crate) totals: BatchCounts,
+}
+
+impl Drop for Dispatcher {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+impl Dispatcher {
+    pub(crate) fn new(worker: Worker) -> Self {
+        let owner = worker.engine.world.entropy.worker_id();
+        let source = worker.engine.source.clone();
+        Dispatcher {
+            worker,
+            owner,
+            driver: tokio::spawn(async move { source.gateway().drive().await }),
+            open: BTreeMap::new(),
+            ready: VecDeque::new(),
+            tasks: JoinSet::new(),
+            running: BTreeMap::new(),
+            numbers: HashMap::new(),
+            next_number: 0,
+            claiming: None,
+            claim_again_at: None,
+            probing: None,
+            head_deadline: None,
+            panics_in_row: 0,
+            totals: BatchCounts::default(),
+        }
+    }
+
+    /// Works until nothing is left to do in `scope`, or something ends the run early. Leases still open are given back.
+    pub(crate) async fn drain(&mut self, scope: Scope) -> Result<DrainEnd> {
+        let ended = self.work(scope).await;
+        if !matches!(ended, Ok(DrainEnd::Done)) {
+            self.wind_down().await;
+        }
+        let leases: Vec<_> = std::mem::take(&mut self.open).into_values().map(|work| work.lease.clone()).collect();
+        let store = &self.worker.engine.store;
+        let released =
+            if leases.is_empty() { Ok(()) } else { self.worker.engine.steady(|| store.release(&leases)).await };
+        match (ended, released) {
+            (Ok(end), Ok(())) => Ok(end),
+            (Ok(_), Err(error)) => Err(error.into()),
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    async fn work(&mut self, scope: Scope) -> Result<DrainEnd> {
+        let mut beat = tokio::time::interval(self.beat_every());
+        beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let stop = self.worker.engine.world.stop.clone();
+        let clock = self.worker.engine.world.clock.clone();
+        loop {
+            self.start_jobs();
+            self.start_claim();
+            self.start_probe().await?;
+            if let Some(end) = self.hopeless() {
+                return Ok(end);
+            }
+            let wake = match self.idle(scope).await? {
+                Idle::Busy => self.claim_again_at,
+                Idle::Wait(until) => Some(until),
+                Idle::Done => return Ok(DrainEnd::Done),
+            };
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ok(DrainEnd::Stopped),
+                Some(joined) = self.tasks.join_next_with_id() => self.handle_joined(joined)?,
+                claimed = awaited(&mut self.claiming) => self.handle_claimed(claimed?).await?,
+                probed = awaited(&mut self.probing) => self.handle_probed(probed),
+                _ = &mut self.driver => return Err(EngineError::TaskDied("the throttle's driver".into())),
+                _ = beat.tick() => self.handle_beat().await?,
+                () = sleep_until(&clock, wake) => self.claim_again_at = None,
+            }
+        }
+    }
+
+    fn beat_every(&self) -> std::time::Duration {
+        let settings = &self.worker.engine.settings;
+        settings.lease.beat.min(settings.patience.stall / 4).max(std::time::Duration::from_millis(10))
+    }
+
+    /// Claims ahead of need, so that workers never wait for it.
+    fn start_claim(&mut self) {
+        let jobs_max = self.jobs_max();
+        let wanted = self.claiming.is_none() && self.claim_again_at.is_none() && self.ready.len() < jobs_max;
+        if wanted && self.open.len() < 2 * CLAIM_LIMIT as usize + jobs_max {
+            self.claiming = Some(Box::pin(claim(self.worker.clone(), self.owner.clone())));
+        }
+    }
+
+    async fn handle_claimed(&mut self, claimed: Vec<(Arc<SegmentWork>, Vec<Job>)>) -> Result<()> {
+        if (claimed.len() as u32) < CLAIM_LIMIT {
+            self.claim_again_at = Some(self.worker.engine.world.clock.moment() + RECLAIM);
+        }
+        for (work, jobs) in claimed {
+            if jobs.is_empty() {
+                self.worker.close(&work).await?;
+                continue;
+            }
+            self.open.insert(work.lease.segment, work.clone());
+            self.ready.extend(jobs.into_iter().map(|job| (work.clone(), job)));
+        }
+        Ok(())
+    }
+
+    /// Renews the leases, drops what was taken from us, and cancels jobs without a sign of life.
+    async fn handle_beat(&mut self) -> Result<()> {
+        self.cancel_stalled();
+        let leases: Vec<_> = self.open.values().map(|work| work.lease.clone()).collect();
+        if leases.is_empty() {
+            return Ok(());
+        }
+        let engine = &self.worker.engine;
+        let now = engine.now();
+        let lost = engine.steady(|| engine.store.heartbeat(&leases, now)).await?;
+        for segment in lost {
+            if let Some(work) = self.open.remove(&segment) {
+                work.mark_lost();
+                engine.emit(Event::LeaseLost { segment });
+            }
+        }
+        self.ready.retain(|(work, _)| !work.is_lost());
+        Ok(())
+    }
+
+    /// Lets what is in hand be committed, for a moment; then cancels.
+    async fn wind_down(&mut self) {
+        let engine = self.worker.engine.clone();
+        engine.emit(Event::Stopping);
+        engine.source.gateway().stop();
+        self.claiming = None;
+        self.probing = None;
+        self.ready.clear();
+        let deadline = engine.world.clock.moment() + engine.settings.patience.stop;
+        loop {
+            tokio::select! {
+                biased;
+                joined = self.tasks.join_next() => match joined {
+                    None => break,
+                    Some(Ok(Ok(JobEnd::Committed { batch, .. } | JobEnd::Interrupted { batch }))) => self.totals.add(&batch),
+                    // The run ends for another reason already; what these jobs held is fetched again.
+                    Some(_) => {}
+                },
+                () = engine.world.clock.sleep_until(deadline) => break,
+            }
+        }
+        self.tasks.shutdown().await;
+        self.open.retain(|_, work| !work.is_closed());
+    }
+}
+
+const RECLAIM: std::time::Duration = std::time::Duration::from_millis(250);
+
+/// Leases segments and finds out which of their keys are still open.
+async fn claim(worker: Worker, owner: WorkerId) -> Result<Vec<(Arc<SegmentWork>, Vec<Job>)>> {
+    let engine = &worker.engine;
+    let request = |now: Timestamp| Claim {
+        stream: &worker.stream.id,
+        owner: &owner,
+        limit: CLAIM_LIMIT,
+        lease_ttl: engine.settings.lease.ttl,
+        now,
+    };
+    let claimed = engine.steady(|| engine.store.claim(request(engine.now()))).await?;
+    refresh_head(&worker, &claimed).await;
+    let mut works = Vec::with_capacity(claimed.len());
+    for segment in claimed {
+        works.push(prepare(&worker, segment).await?);
+    }
+    Ok(works)
+}
+
+/// Keys that may not be published yet are judged by where the head is now.
+async fn refresh_head(worker: &Worker, claimed: &[Claimed]) {
+    let unpublished = highwater_core::Pending::Unpublished.as_str();
+    if claimed.iter().flat_map(|segment| &segment.due).any(|exception| exception.reason == unpublished) {
+        // A head that cannot be read now leaves the old one standing: keys are waited for a little longer.
+        if let Ok(head) = worker.engine.source.head(&worker.stream.spec.name, &worker.control_call()).await {
+            worker.stream.heard_head(head);
+        }
+    }
+}
+
+async fn prepare(worker: &Worker, claimed: Claimed) -> Result<(Arc<SegmentWork>, Vec<Job>)> {
+    let engine = &worker.engine;
+    let rest = Span::new(claimed.cursor.unwrap_or(Position(i64::MIN)).max(claimed.span.start()), claimed.span.end());
+    let (keys, known) = if rest.is_empty() {
+        (None, Known::default())
+    } else {
+        let spec = &worker.stream.spec;
+        let keys =
+            engine.source.discover(&spec.name, rest, &worker.control_call()).await.map_err(EngineError::Remote)?;
+        let known = engine.steady(|| engine.store.known(&worker.stream.id, spec.table, &keys)).await?;
+        (Some(keys), known)
+    };
+    let (segment, span) = (claimed.lease.segment, claimed.span);
+    let (work, jobs) = SegmentWork::new(claimed, keys, known, worker.stream.policy.job_size);
+    engine.emit(Event::Claimed { segment, span, keys: jobs.iter().map(|job| job.keys.len() as u64).sum() });
+    Ok((Arc::new(work), jobs))
+}
+
+/// The output of an optional future, which is then gone; never, when there is none.
+async fn awaited<F: Future + Unpin>(future: &mut Option<F>) -> F::Output {
+    match future {
+        Some(running) => {
+            let output = running.await;
+            *future = None;
+            output
+        }
+        None => pending().await,
+    }
+}
+
+async fn sleep_until(clock: &highwater_sources::Clock, moment: Option<Moment>) {
+    match moment {
+        Some(moment) => clock.sleep_until(moment).await,
+        None => pending().await,
+    }
+}

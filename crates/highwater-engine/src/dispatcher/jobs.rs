@@ -1,0 +1,142 @@
+//! Jobs as tasks: started, heard of, tried again, split, and cancelled when they stall.
+
+use std::sync::Arc;
+
+use highwater_core::{AfterFailure, Event, Failure, FailureKind, after_failure, halves};
+use highwater_sources::Beat;
+use tokio::task::{AbortHandle, Id as TaskId, JoinError};
+
+use super::Dispatcher;
+use crate::{
+    EngineError,
+    error::Result,
+    work::{Job, SegmentWork},
+    worker::{JobEnd, JobError},
+};
+
+pub(super) struct Running {
+    work: Arc<SegmentWork>,
+    job: Job,
+    beat: Beat,
+    handle: AbortHandle,
+    stalled: bool,
+}
+
+impl Dispatcher {
+    pub(super) fn jobs_max(&self) -> usize {
+        self.worker.engine.settings.jobs_max(self.worker.stream.policy.job_size)
+    }
+
+    pub(super) fn start_jobs(&mut self) {
+        while self.running.len() < self.jobs_max()
+            && let Some((work, job)) = self.ready.pop_front()
+        {
+            if !work.is_lost() {
+                self.start_job(work, job);
+            }
+        }
+    }
+
+    fn start_job(&mut self, work: Arc<SegmentWork>, job: Job) {
+        let beat = Beat::new(self.worker.engine.world.clock.clone());
+        let task = {
+            let (worker, work, job, beat) = (self.worker.clone(), work.clone(), job.clone(), beat.clone());
+            async move { worker.run(&work, &job, &beat).await }
+        };
+        let handle = self.tasks.spawn(task);
+        let number = self.next_number;
+        self.next_number += 1;
+        self.numbers.insert(handle.id(), number);
+        self.running.insert(number, Running { work, job, beat, handle, stalled: false });
+    }
+
+    pub(super) fn handle_joined(
+        &mut self,
+        joined: Result<(TaskId, Result<JobEnd, JobError>), JoinError>,
+    ) -> Result<()> {
+        let id = joined.as_ref().map_or_else(|error| error.id(), |(id, _)| *id);
+        let number = self.numbers.remove(&id).expect("every task was numbered when it was started");
+        let running = self.running.remove(&number).expect("every numbered task is listed as running");
+        match joined {
+            Ok((_, Ok(end))) => self.handle_end(&running.work, end),
+            Ok((_, Err(JobError::Batch(failure)))) => self.try_again(running, failure),
+            Ok((_, Err(JobError::Store(error)))) => return Err(error.into()),
+            Err(_) if running.stalled => {
+                let failure = Failure::new(FailureKind::Timeout, "no sign of life within the stall timeout");
+                self.try_again(running, failure);
+            }
+            Err(error) if error.is_panic() => self.handle_panic(running)?,
+            Err(error) => return Err(EngineError::TaskDied(error.to_string())),
+        }
+        Ok(())
+    }
+
+    fn handle_end(&mut self, work: &Arc<SegmentWork>, end: JobEnd) {
+        self.panics_in_row = 0;
+        match end {
+            JobEnd::Committed { batch, closed } => {
+                self.totals.add(&batch);
+                if closed.is_some() {
+                    self.open.remove(&work.lease.segment);
+                }
+            }
+            JobEnd::Interrupted { batch } => self.totals.add(&batch),
+            JobEnd::LeaseLost => {
+                self.open.remove(&work.lease.segment);
+            }
+        }
+    }
+
+    fn handle_panic(&mut self, running: Running) -> Result<()> {
+        self.panics_in_row += 1;
+        self.worker.engine.emit(Event::WorkerPanicked { segment: running.work.lease.segment });
+        if self.panics_in_row > PANICS_IN_ROW_MAX {
+            return Err(EngineError::WorkersDie { panics: self.panics_in_row });
+        }
+        self.try_again(running, Failure::new(FailureKind::Internal, "the worker panicked on it"));
+        Ok(())
+    }
+
+    /// A batch that failed as a whole is tried again, then halved until the failure is one key.
+    fn try_again(&mut self, running: Running, failure: Failure) {
+        let Running { work, mut job, .. } = running;
+        job.failures += 1;
+        match after_failure(job.keys.len(), job.failures) {
+            AfterFailure::TryAgain => self.ready.push_back((work, job)),
+            AfterFailure::Blame => {
+                job.blame = Some(failure);
+                self.ready.push_back((work, job));
+            }
+            AfterFailure::Split => {
+                let keys = job.keys.len() as u64;
+                self.worker.engine.emit(Event::JobSplit { segment: work.lease.segment, keys });
+                let (left, right) = halves(job.keys);
+                let suspect = |keys| Job { keys, failures: 1, blame: None };
+                let right = suspect(right);
+                work.split_job(&right);
+                self.ready.push_back((work.clone(), suspect(left)));
+                self.ready.push_back((work, right));
+            }
+        }
+    }
+
+    pub(super) fn cancel_stalled(&mut self) {
+        let patience = self.worker.engine.settings.patience.stall;
+        let now = self.worker.engine.world.clock.moment();
+        for running in self.running.values_mut() {
+            if !running.stalled && running.beat.is_stalled(now, patience) {
+                let keys = running.job.keys.len() as u64;
+                self.worker
+                    .engine
+                    .world
+                    .observer
+                    .notify(&Event::JobStalled { segment: running.work.lease.segment, keys });
+                running.stalled = true;
+                running.handle.abort();
+            }
+        }
+    }
+}
+
+/// One poisonous key in a job of a hundred costs fewer than twenty panics before it is alone.
+const PANICS_IN_ROW_MAX: u32 = 100;

@@ -1,0 +1,88 @@
+//! Decides what a stream must cover, and has it laid out as segments.
+
+use highwater_core::{Event, Extension, Position, Purpose, Span};
+use highwater_store::{Plan, StreamRow};
+
+use crate::{
+    context::{Engine, StreamContext},
+    error::Result,
+};
+
+/// The range an operator asked for, in positions of the axis; both ends inclusive, as people count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Range {
+    pub from: Option<Position>,
+    pub to: Option<Position>,
+    /// The last so many before the end; sets the origin as `from` does.
+    pub last: Option<u64>,
+}
+
+impl Range {
+    /// The asked-for range as a span that ends no later than the head.
+    pub fn resolve(&self, origin: Position, head: Position) -> Span {
+        let end = self.to.map_or(head, |to| to.plus(1).min(head));
+        let start = match (self.from, self.last) {
+            (Some(from), _) => from,
+            (None, Some(last)) => end.minus(last),
+            (None, None) => origin,
+        };
+        Span::new(start.max(origin).min(end), end)
+    }
+
+    pub fn sets_origin(&self) -> bool {
+        self.from.is_some() || self.last.is_some()
+    }
+}
+
+/// Extends the stream so that it covers `wanted`; returns how many positions are new.
+pub(crate) async fn extend(
+    engine: &Engine,
+    stream: &StreamContext,
+    row: &StreamRow,
+    wanted: Span,
+    range: &Range,
+) -> Result<u64> {
+    let origin = if row.span.is_empty() || range.sets_origin() { wanted.start() } else { row.span.start() };
+    let extension = Extension::of(row.span, origin, wanted.end());
+    for span in [extension.below, extension.above] {
+        lay(engine, stream, span, Purpose::Catchup).await?;
+    }
+    Ok(extension.below.len() + extension.above.len())
+}
+
+/// Has a range that is covered already looked at again.
+pub(crate) async fn rescan(engine: &Engine, stream: &StreamContext, span: Span) -> Result<()> {
+    lay(engine, stream, span, Purpose::Rescan).await
+}
+
+async fn lay(engine: &Engine, stream: &StreamContext, span: Span, purpose: Purpose) -> Result<()> {
+    if span.is_empty() {
+        return Ok(());
+    }
+    let segment_size = stream.policy.segment_size;
+    let plan = Plan { stream: &stream.id, purpose, span, segment_size };
+    engine.steady(|| engine.store.plan(plan.clone())).await?;
+    engine.emit(Event::Planned { stream: stream.id.clone(), span, segments: span.len().div_ceil(segment_size) });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_clamped_to_what_exists() {
+        let resolve = |from, to, last| {
+            let range = Range { from: Option::map(from, Position), to: Option::map(to, Position), last };
+            let span = range.resolve(Position(1), Position(101));
+            (span.start().0, span.end().0)
+        };
+        assert_eq!(resolve(None, None, None), (1, 101));
+        assert_eq!(resolve(Some(10), Some(20), None), (10, 21));
+        assert_eq!(resolve(Some(-5), Some(500), None), (1, 101));
+        assert_eq!(resolve(None, None, Some(10)), (91, 101));
+        assert_eq!(resolve(None, Some(50), Some(10)), (41, 51));
+        assert_eq!(resolve(None, None, Some(1000)), (1, 101));
+        assert_eq!(resolve(Some(300), None, None), (101, 101));
+    }
+}

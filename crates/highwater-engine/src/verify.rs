@@ -1,0 +1,163 @@
+//! Proves how complete a mirror is: its own books first, then a comparison with the remote. Repairs nothing.
+
+mod books;
+mod remote;
+
+use highwater_core::{ExceptionState, Key};
+use highwater_sources::StreamSpec;
+use highwater_store::{ChainCheck, Page};
+
+use crate::{Engine, StreamStatus, error::Result};
+
+/// How many keys are compared with the remote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sample {
+    /// All keys up to ten thousand, a sample of ten thousand above.
+    #[default]
+    Auto,
+    Count(u64),
+    All,
+}
+
+const AUTO_SAMPLE: u64 = 10_000;
+/// Examples named per stream.
+pub const EXAMPLES_MAX: usize = 100;
+
+/// What was found wrong with a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub key: Key,
+    pub kind: FindingKind,
+    pub detail: String,
+}
+
+highwater_core::word! {
+    pub enum FindingKind {
+        /// A row that is not what was stored, or not what the remote has.
+        Differs = "differs",
+        /// A key without a row and without an explanation.
+        Unexplained = "unexplained",
+        /// The remote gave no usable answer, so nothing was compared.
+        Unchecked = "unchecked",
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct StreamVerdict {
+    pub status: StreamStatus,
+    /// Keys compared with the remote.
+    pub checked: u64,
+    /// Rows found in the span, and keys explained by an exception.
+    pub stored: u64,
+    pub missing: u64,
+    pub excluded: u64,
+    pub dead_letters: u64,
+    pub retrying: u64,
+    /// Positions nobody has worked on yet.
+    pub pending: u64,
+    pub differs: u64,
+    pub unexplained: u64,
+    pub unchecked: u64,
+    /// Rows whose mutable fields have moved at the remote since they were fetched.
+    pub moved: u64,
+    /// Rows the remote no longer has.
+    pub vanished: u64,
+    pub examples: Vec<Finding>,
+    /// What is wrong with segments, frontier or counts.
+    pub book_errors: Vec<String>,
+    pub complete: bool,
+}
+
+impl StreamVerdict {
+    fn new(status: StreamStatus) -> Self {
+        StreamVerdict {
+            checked: 0,
+            stored: 0,
+            missing: status.exceptions(ExceptionState::Missing),
+            excluded: status.exceptions(ExceptionState::Excluded),
+            dead_letters: status.exceptions(ExceptionState::DeadLetter),
+            retrying: status.exceptions(ExceptionState::RetryWait),
+            pending: 0,
+            differs: 0,
+            unexplained: 0,
+            unchecked: 0,
+            moved: 0,
+            vanished: 0,
+            examples: Vec::new(),
+            book_errors: Vec::new(),
+            complete: false,
+            status,
+        }
+    }
+
+    fn found(&mut self, key: Key, kind: FindingKind, detail: impl Into<String>) {
+        let count = match kind {
+            FindingKind::Differs => &mut self.differs,
+            FindingKind::Unexplained => &mut self.unexplained,
+            FindingKind::Unchecked => &mut self.unchecked,
+        };
+        *count += 1;
+        if self.examples.len() < EXAMPLES_MAX {
+            self.examples.push(Finding { key, kind, detail: detail.into() });
+        }
+    }
+
+    fn conclude(&mut self) {
+        let troubles = self.differs + self.unexplained + self.unchecked + self.pending;
+        self.complete = self.status.complete && troubles == 0 && self.book_errors.is_empty();
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct VerifyReport {
+    pub streams: Vec<StreamVerdict>,
+    pub ledger_lines: i64,
+    pub ledger_error: Option<String>,
+}
+
+impl VerifyReport {
+    pub fn is_complete(&self) -> bool {
+        self.ledger_error.is_none() && self.streams.iter().all(|stream| stream.complete)
+    }
+}
+
+impl Engine {
+    pub async fn verify(&self, sample: Sample) -> Result<VerifyReport> {
+        let mut streams = Vec::new();
+        for spec in self.source.streams() {
+            streams.push(self.verify_stream(spec, sample).await?);
+        }
+        let (ledger_lines, ledger_error) = self.verify_ledger().await?;
+        Ok(VerifyReport { streams, ledger_lines, ledger_error })
+    }
+
+    async fn verify_stream(&self, spec: &StreamSpec, sample: Sample) -> Result<StreamVerdict> {
+        let id = self.stream_id(spec);
+        let row = self.store.streams().await?.into_iter().find(|row| row.id == id);
+        let Some(row) = row else {
+            return Ok(StreamVerdict::new(StreamStatus::unknown(&id, spec)));
+        };
+        let status = crate::status::row_status(&*self.store, row).await?;
+        let mut verdict = StreamVerdict::new(status);
+        let exceptions = books::audit(self, spec, &mut verdict).await?;
+        remote::compare(self, spec, sample, &exceptions, &mut verdict).await?;
+        verdict.conclude();
+        Ok(verdict)
+    }
+
+    async fn verify_ledger(&self) -> Result<(i64, Option<String>)> {
+        let mut check = ChainCheck::default();
+        loop {
+            let page = Page { after: Some(check.lines()), limit: 1000 };
+            let lines = self.store.ledger(&self.name, page).await?;
+            if lines.is_empty() {
+                return Ok((check.lines(), None));
+            }
+            for line in &lines {
+                if let Err(broken) = check.add(line) {
+                    return Ok((check.lines(), Some(broken.to_string())));
+                }
+            }
+        }
+    }
+}

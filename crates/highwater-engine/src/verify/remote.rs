@@ -1,0 +1,157 @@
+//! The mirror against the remote: the same decoder on both sides, field by field.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use futures_util::{StreamExt, stream};
+use highwater_core::{ExceptionState, Key, Lane, Position, Record, Span, schema::Role};
+use highwater_sources::{Answer, Beat, Call, Density, Fetched, StreamSpec};
+use highwater_store::{Page, StoredRow};
+
+use super::{AUTO_SAMPLE, FindingKind, Sample, StreamVerdict, books::Exceptions};
+use crate::{Engine, error::Result};
+
+/// Keys asked for together, batches at work at once, and how often a failing key is asked.
+const BATCH: usize = 100;
+const BATCHES: usize = 8;
+const ROUNDS: u32 = 4;
+const ROUND_WAIT: Duration = Duration::from_millis(500);
+
+pub(super) async fn compare(
+    engine: &Engine,
+    spec: &StreamSpec,
+    sample: Sample,
+    exceptions: &Exceptions,
+    verdict: &mut StreamVerdict,
+) -> Result<()> {
+    if spec.density == Density::Sparse {
+        return Ok(());
+    }
+    let span = Span::new(verdict.status.origin, verdict.status.target);
+    let batches = sampled_batches(engine, span, sample);
+    let source = engine.source.clone();
+    let driver = tokio::spawn(async move { source.gateway().drive().await });
+    let mut compared = stream::iter(batches).map(|keys| compare_batch(engine, spec, keys)).buffer_unordered(BATCHES);
+    while let Some(batch) = compared.next().await {
+        for (key, answer, row) in batch? {
+            judge(spec, exceptions, verdict, key, answer, row);
+        }
+    }
+    driver.abort();
+    Ok(())
+}
+
+/// Keys spread evenly over the span, one drawn from each stretch, in order; made as they are asked for.
+fn sampled_batches(engine: &Engine, span: Span, sample: Sample) -> impl Iterator<Item = Vec<Key>> + Send + use<> {
+    let count = match sample {
+        Sample::Auto => AUTO_SAMPLE.min(span.len()),
+        Sample::Count(count) => count.min(span.len()),
+        Sample::All => span.len(),
+    };
+    let entropy = engine.world.entropy.clone();
+    let key = move |index: u64| {
+        let edge = |index: u64| (u128::from(index) * u128::from(span.len()) / u128::from(count)) as u64;
+        let (from, to) = (edge(index), edge(index + 1));
+        let Position(position) = span.start().plus(from + entropy.below(to - from));
+        Key::Number(position)
+    };
+    (0..count.div_ceil(BATCH as u64)).map(move |batch| {
+        let first = batch * BATCH as u64;
+        (first..(first + BATCH as u64).min(count)).map(&key).collect()
+    })
+}
+
+type Compared = (Key, Fetched, Option<StoredRow>);
+
+/// Asks for a batch, the failing keys of it again, and looks the rows up.
+async fn compare_batch(engine: &Engine, spec: &StreamSpec, mut keys: Vec<Key>) -> Result<Vec<Compared>> {
+    let rows = read_rows(engine, spec, &keys).await?;
+    let call = Call { lane: Lane::Backfill, beat: Beat::new(engine.world.clock.clone()) };
+    let mut answers = BTreeMap::new();
+    for round in 1..=ROUNDS {
+        let batch = match engine.source.fetch(&spec.name, &keys, &call).await {
+            Ok(batch) => batch,
+            Err(failure) => {
+                let failed = |key: &Key| Answer { key: key.clone(), fetched: Fetched::Failed(failure.clone()) };
+                keys.iter().map(failed).collect()
+            }
+        };
+        answers.extend(batch.into_iter().map(|answer| (answer.key, answer.fetched)));
+        let unsure = |key: &Key| match answers.get(key) {
+            Some(Fetched::Failed(_)) => true,
+            // A null where there is a row, or the other way round, deserves a second look.
+            Some(Fetched::Absent) => rows.contains_key(key),
+            _ => false,
+        };
+        keys.retain(unsure);
+        if keys.is_empty() || round == ROUNDS {
+            break;
+        }
+        engine.world.clock.sleep(ROUND_WAIT * 2u32.pow(round)).await;
+    }
+    let mut rows = rows;
+    Ok(answers.into_iter().map(|(key, fetched)| (key.clone(), fetched, rows.remove(&key))).collect())
+}
+
+async fn read_rows(engine: &Engine, spec: &StreamSpec, keys: &[Key]) -> Result<BTreeMap<Key, StoredRow>> {
+    let mut rows = BTreeMap::new();
+    let (Some(first), Some(last)) = (keys.first().and_then(Key::number), keys.last().and_then(Key::number)) else {
+        return Ok(rows);
+    };
+    let before = |position: i64| Some(Key::Number(position - 1));
+    if last - first + 1 == keys.len() as i64 {
+        let page = Page { after: before(first), limit: keys.len() as u32 };
+        rows.extend(engine.store.rows(spec.table, page).await?.into_iter().map(|row| (row.key.clone(), row)));
+        return Ok(rows);
+    }
+    for position in keys.iter().filter_map(Key::number) {
+        let page = Page { after: before(position), limit: 1 };
+        rows.extend(engine.store.rows(spec.table, page).await?.into_iter().map(|row| (row.key.clone(), row)));
+    }
+    Ok(rows)
+}
+
+fn judge(
+    spec: &StreamSpec,
+    exceptions: &Exceptions,
+    verdict: &mut StreamVerdict,
+    key: Key,
+    fetched: Fetched,
+    row: Option<StoredRow>,
+) {
+    verdict.checked += 1;
+    match (fetched, row) {
+        (Fetched::Found(record) | Fetched::Delayed { record, .. }, Some(row)) => {
+            judge_pair(spec, verdict, key, &record, &row);
+        }
+        (Fetched::Found(_) | Fetched::Delayed { .. }, None) => match exceptions.get(&key) {
+            Some(ExceptionState::Missing) => {
+                verdict.found(key, FindingKind::Differs, "confirmed missing, but the remote has it now");
+            }
+            // Without a row and without an exception the books have named it already.
+            _ => {}
+        },
+        (Fetched::Absent, Some(_)) => verdict.vanished += 1,
+        (Fetched::Absent | Fetched::Excluded { .. } | Fetched::Skipped, _) => {}
+        (Fetched::Failed(failure), row) => {
+            verdict.checked -= 1;
+            if row.is_some() || exceptions.get(&key) == Some(&ExceptionState::Missing) {
+                verdict.found(key, FindingKind::Unchecked, failure.message);
+            }
+        }
+    }
+}
+
+fn judge_pair(spec: &StreamSpec, verdict: &mut StreamVerdict, key: Key, record: &Record, row: &StoredRow) {
+    let content = row.body.differing(&record.body, spec.table, Role::Content);
+    if !content.is_empty() {
+        // A row that fails its own checksum has been named by the books.
+        if row.body.checksum() == row.row_check {
+            verdict.found(key, FindingKind::Differs, format!("differs in {}", content.join(", ")));
+        }
+        return;
+    }
+    let mutable = row.body.differing(&record.body, spec.table, Role::Mutable);
+    if !mutable.is_empty() || row.body.edges != record.body.edges {
+        verdict.moved += 1;
+    }
+}

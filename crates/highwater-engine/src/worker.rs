@@ -1,0 +1,259 @@
+//! One job: fetch outside any transaction, judge every answer, then one commit.
+
+use std::sync::Arc;
+
+use highwater_core::{
+    BatchCounts, Event, Failure, FailureKind, Judge, Lane, Record, Settlement, Strike, Timestamp, Verdict, halves,
+};
+use highwater_sources::{Answer, Beat, Call, Density, Fetched};
+use highwater_store::{Close, Closed, Commit, ErrorKind, StoreError};
+
+use crate::{
+    context::{Engine, StreamContext},
+    guard::Guard,
+    work::{Job, SegmentWork},
+};
+
+/// What became of a job that did not fail as a whole.
+#[derive(Debug)]
+pub(crate) enum JobEnd {
+    Committed {
+        batch: BatchCounts,
+        closed: Option<Closed>,
+    },
+    /// The run is stopping: what was in hand is committed, the rest was not asked for.
+    Interrupted {
+        batch: BatchCounts,
+    },
+    /// Somebody else has the segment now.
+    LeaseLost,
+}
+
+#[derive(Debug)]
+pub(crate) enum JobError {
+    /// The batch failed as a whole: to be tried again, split, or blamed on its one key.
+    Batch(Failure),
+    Store(StoreError),
+}
+
+impl From<StoreError> for JobError {
+    fn from(error: StoreError) -> Self {
+        JobError::Store(error)
+    }
+}
+
+/// Everything a job needs; cloned into its task.
+#[derive(Clone)]
+pub(crate) struct Worker {
+    pub(crate) engine: Engine,
+    pub(crate) stream: Arc<StreamContext>,
+    pub(crate) guard: Arc<Guard>,
+}
+
+impl Worker {
+    pub(crate) async fn run(&self, work: &SegmentWork, job: &Job, beat: &Beat) -> Result<JobEnd, JobError> {
+        let answers = self.answers(work, job, beat).await?;
+        let sorted = self.judge(work, answers);
+        let mut batch = BatchCounts::default();
+        let cursor = if sorted.skipped { None } else { Some(work.cursor_after(job)) };
+        match self.commit(work, sorted.records, sorted.settlements, cursor, &mut batch).await {
+            Err(JobError::Store(error)) if error.kind == ErrorKind::Fenced => return Ok(self.lost(work)),
+            other => other?,
+        }
+        self.engine.emit(Event::Committed { segment: work.lease.segment, batch });
+        if sorted.skipped {
+            work.abandon_job();
+            return Ok(JobEnd::Interrupted { batch });
+        }
+        let closed = if work.finish_job(job) { self.close(work).await? } else { None };
+        Ok(JobEnd::Committed { batch, closed })
+    }
+
+    /// Heads and listings go ahead of all mirrored work.
+    pub(crate) fn control_call(&self) -> Call {
+        Call { lane: Lane::Live, beat: Beat::new(self.engine.world.clock.clone()) }
+    }
+
+    async fn answers(&self, work: &SegmentWork, job: &Job, beat: &Beat) -> Result<Vec<Answer>, JobError> {
+        if let Some(failure) = &job.blame {
+            let fetched = Fetched::Failed(failure.clone());
+            return Ok(job.keys.iter().map(|key| Answer { key: key.clone(), fetched: fetched.clone() }).collect());
+        }
+        let call = Call { lane: work.lane, beat: beat.clone() };
+        let answers =
+            self.engine.source.fetch(&self.stream.spec.name, &job.keys, &call).await.map_err(JobError::Batch)?;
+        if answers.len() == job.keys.len() {
+            Ok(answers)
+        } else {
+            let message = format!("{} answers for {} keys", answers.len(), job.keys.len());
+            Err(JobError::Batch(Failure::new(FailureKind::Internal, message)))
+        }
+    }
+
+    fn judge(&self, work: &SegmentWork, answers: Vec<Answer>) -> Sorted {
+        let strike = self.guard.observe(&answers, self.engine.world.clock.moment());
+        let judge = self.judge_now();
+        let mut sorted = Sorted::default();
+        for Answer { key, fetched } in answers {
+            let history = work.history(&key);
+            match fetched {
+                Fetched::Found(record) => {
+                    if work.has_exception(&key) {
+                        sorted.settlements.push(settled(key, history));
+                    }
+                    sorted.records.push(record);
+                }
+                Fetched::Delayed { record, looks } => {
+                    let settlement = judge.delayed(key, &history, looks);
+                    if settlement.verdict != Verdict::Stored || work.has_exception(&settlement.key) {
+                        sorted.settlements.push(settlement);
+                    }
+                    sorted.records.push(record);
+                }
+                Fetched::Absent if work.is_stored(&key) => self.engine.emit(Event::Vanished { key }),
+                Fetched::Absent => {
+                    let region = self.stream.region(key.number());
+                    sorted.settlements.push(judge.absence(key, &history, region));
+                }
+                Fetched::Excluded { reason } => {
+                    let verdict = Verdict::Excluded;
+                    sorted.settlements.push(Settlement { key, verdict, history, reason, last_error: None });
+                }
+                Fetched::Failed(failure) => {
+                    let settlement = judge.failure(key, &history, &failure, strike);
+                    self.tell(&settlement, failure.kind);
+                    sorted.settlements.push(settlement);
+                }
+                Fetched::Skipped => sorted.skipped = true,
+            }
+        }
+        sorted
+    }
+
+    /// One roll of the dice per batch: keys that failed together become due together, and are claimed once.
+    fn judge_now(&self) -> Judge {
+        Judge {
+            retry: self.engine.settings.retry,
+            absence: self.stream.policy.absence,
+            now: self.engine.now(),
+            jitter: self.engine.world.entropy.unit(),
+        }
+    }
+
+    fn tell(&self, settlement: &Settlement, kind: FailureKind) {
+        let key = settlement.key.clone();
+        let retry_at = match settlement.verdict {
+            Verdict::Retry { at } => Some(at),
+            _ => None,
+        };
+        if settlement.verdict == Verdict::Dead {
+            self.engine.emit(Event::DeadLetter { key: key.clone(), reason: settlement.reason });
+        }
+        self.engine.emit(Event::KeyFailed { key, kind, attempts: settlement.history.attempts, retry_at });
+    }
+
+    /// Writes a batch; if the store refuses the data, halves it until the one row that it refuses is found.
+    async fn commit(
+        &self,
+        work: &SegmentWork,
+        records: Vec<Record>,
+        settlements: Vec<Settlement>,
+        cursor: Option<highwater_core::Position>,
+        batch: &mut BatchCounts,
+    ) -> Result<(), JobError> {
+        let mut parts = vec![(records, settlements)];
+        while let Some((records, settlements)) = parts.pop() {
+            // The cursor may pass these keys only together with the last of them.
+            let cursor = if parts.is_empty() { cursor } else { None };
+            let commit = Arc::new(self.commit_of(work, records, settlements, cursor));
+            match self.engine.steady(|| self.engine.store.commit(commit.clone())).await {
+                Ok(counts) => batch.add(&counts),
+                Err(error) if error.kind == ErrorKind::Refused && !commit.records.is_empty() => {
+                    let commit = Arc::unwrap_or_clone(commit);
+                    parts.extend(self.smaller(work, commit, &error));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn commit_of(
+        &self,
+        work: &SegmentWork,
+        records: Vec<Record>,
+        settlements: Vec<Settlement>,
+        cursor: Option<highwater_core::Position>,
+    ) -> Commit {
+        Commit {
+            lease: work.lease.clone(),
+            stream: self.stream.id.clone(),
+            now: self.engine.now(),
+            records,
+            settlements,
+            cursor,
+        }
+    }
+
+    /// A refused batch as two smaller ones; a single refused record as a failure of its key.
+    fn smaller(&self, work: &SegmentWork, commit: Commit, error: &StoreError) -> Vec<(Vec<Record>, Vec<Settlement>)> {
+        let Commit { mut records, mut settlements, .. } = commit;
+        if records.len() > 1 {
+            self.engine.emit(Event::JobSplit { segment: work.lease.segment, keys: records.len() as u64 });
+            let (left, right) = halves(records);
+            let of_right = |settlement: &Settlement| right.iter().any(|record| record.key == settlement.key);
+            let (right_settlements, left_settlements) = settlements.into_iter().partition(of_right);
+            return vec![(left, left_settlements), (right, right_settlements)];
+        }
+        let key = records.remove(0).key;
+        let failure = Failure::new(FailureKind::Internal, format!("the store refuses it: {}", crate::describe(error)));
+        let history = work.history(&key);
+        settlements.retain(|settlement| settlement.key != key);
+        let settlement = self.judge_now().failure(key, &history, &failure, Strike::Counts);
+        self.tell(&settlement, failure.kind);
+        settlements.push(settlement);
+        vec![(Vec::new(), settlements)]
+    }
+
+    pub(crate) async fn close(&self, work: &SegmentWork) -> Result<Option<Closed>, StoreError> {
+        let dense = (self.stream.spec.density == Density::Dense).then_some(self.stream.spec.table);
+        let close = |now: Timestamp| Close {
+            lease: work.lease.clone(),
+            stream: self.stream.id.clone(),
+            policy: self.stream.policy.dead_letters,
+            dense,
+            now,
+        };
+        match self.engine.steady(|| self.engine.store.close(close(self.engine.now()))).await {
+            Ok(closed) => {
+                let (segment, span) = (work.lease.segment, work.span);
+                self.engine.emit(Event::Closed { segment, span, status: closed.status, frontier: closed.frontier });
+                Ok(Some(closed))
+            }
+            Err(error) if error.kind == ErrorKind::Fenced => {
+                self.lost(work);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn lost(&self, work: &SegmentWork) -> JobEnd {
+        work.mark_lost();
+        self.engine.emit(Event::LeaseLost { segment: work.lease.segment });
+        JobEnd::LeaseLost
+    }
+}
+
+/// Answers as what is to be written.
+#[derive(Default)]
+struct Sorted {
+    records: Vec<Record>,
+    settlements: Vec<Settlement>,
+    /// Some keys were not asked for.
+    skipped: bool,
+}
+
+fn settled(key: highwater_core::Key, history: highwater_core::History) -> Settlement {
+    Settlement { key, verdict: Verdict::Stored, history, reason: "stored", last_error: None }
+}
