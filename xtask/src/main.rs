@@ -1,1 +1,68 @@
-fn main() {}
+//! The project's own tools: `cargo xtask ci`, `cargo xtask tidy` and `cargo xtask bench`.
+
+mod bench;
+mod ci;
+mod stopwatch;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::workspace::Workspace;
+
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask", about = "The project's own tools", after_help = ci::step_list())]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Everything a change must pass
+    Ci(ci::Args),
+    /// Check the rules that no compiler checks
+    Tidy,
+    /// Measure speed and memory, as ratios taken in one run
+    #[command(subcommand)]
+    Bench(Bench),
+}
+
+#[derive(Subcommand)]
+enum Bench {
+    /// Hacker News, simulated, into SQLite
+    Hn(bench::Args),
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: &Command) -> anyhow::Result<()> {
+    let workspace = Workspace::locate()?;
+    match command {
+        Command::Ci(args) => ci::run(args, &workspace),
+        Command::Tidy => tidy::run(&workspace),
+        Command::Bench(Bench::Hn(args)) => bench::run(args, &workspace),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Args;
+
+    #[test]
+    fn the_arguments_fit_together() {
+        Args::command().debug_assert();
+    }
+}

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use crate::{FailureKind, Moment};
 
-/// Failures in a row, of kinds that can befall everything, that raise the suspicion. Two broken keys with eight
-/// attempts each stay below it.
+/// Failures in a row, of kinds that can befall everything, that raise the suspicion.
 const SUSPICIOUS: u32 = 20;
+/// No connection is never the fault of one key.
+const SUSPICIOUS_CONNECTS: u32 = 3;
 /// After a canary has answered, failures are the items' own for this long.
 const CLEARED: Duration = Duration::from_secs(30);
 const PROBE_WAIT: Duration = Duration::from_secs(1);
@@ -69,9 +70,19 @@ impl OutageWatch {
         }
         self.failures_in_row += 1;
         self.kind = Some(kind);
-        if self.failures_in_row >= SUSPICIOUS && now >= self.cleared_until {
+        let enough = if kind == FailureKind::Connect { SUSPICIOUS_CONNECTS } else { SUSPICIOUS };
+        if self.failures_in_row >= enough && now >= self.cleared_until {
             self.health = Health::Suspect;
         }
+    }
+
+    /// A key is about to be given up. When nothing has been answered since, that alone is suspicious; says so.
+    pub fn doubts_a_death(&mut self, kind: FailureKind, now: Moment) -> bool {
+        let doubtful = kind.is_systemic() && self.failures_in_row > 0 && now >= self.cleared_until;
+        if doubtful && self.health == Health::Healthy {
+            self.health = Health::Suspect;
+        }
+        doubtful
     }
 
     /// The canary answered: what failed is the items' own fault.
@@ -115,6 +126,18 @@ mod tests {
         assert_eq!(watch.health(), Health::Suspect);
         watch.saw_success();
         assert_eq!(watch.health(), Health::Healthy);
+    }
+
+    #[test]
+    fn the_last_key_left_is_given_up_only_after_a_canary_has_answered() {
+        let mut watch = OutageWatch::default();
+        watch.saw_failure(FailureKind::Server, at(1));
+        assert!(watch.doubts_a_death(FailureKind::Server, at(1)));
+        assert_eq!(watch.health(), Health::Suspect);
+        watch.probe_succeeded(at(2));
+        watch.saw_failure(FailureKind::Server, at(3));
+        assert!(!watch.doubts_a_death(FailureKind::Server, at(3)));
+        assert!(!OutageWatch::default().doubts_a_death(FailureKind::Server, at(1)), "others were answered meanwhile");
     }
 
     #[test]

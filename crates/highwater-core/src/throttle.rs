@@ -40,7 +40,7 @@ pub struct Throttle {
     /// None when the rate is unlimited.
     pace: Option<Pace>,
     flight: Flight,
-    cut: f64,
+    cut_factor: f64,
     /// What the last poll found in the way, for the time until the next call.
     limit: Limit,
     now: Moment,
@@ -63,7 +63,7 @@ impl Throttle {
             windows: windows.iter().map(SlidingWindow::new).collect(),
             pace,
             flight: Flight::default(),
-            cut: policy.cut,
+            cut_factor: policy.cut,
             limit: Limit::Nothing,
             now,
             totals: Totals::default(),
@@ -251,7 +251,7 @@ impl Throttle {
         self.flight.begin(now);
         match &mut self.pace {
             Some(pace) => pace.cut(now),
-            None => self.concurrency.shrink(self.cut),
+            None => self.concurrency.shrink(self.cut_factor),
         }
     }
 

@@ -37,6 +37,11 @@ impl Guard {
         }
     }
 
+    /// Whether a key must not be given up before a canary has been asked.
+    pub(crate) fn doubts_a_death(&self, kind: FailureKind, now: Moment) -> bool {
+        self.lock().watch.doubts_a_death(kind, now)
+    }
+
     pub(crate) fn health(&self) -> Health {
         self.lock().watch.health()
     }

@@ -74,6 +74,6 @@ impl Engine {
     pub(crate) async fn stream_status(&self, spec: &StreamSpec) -> error::Result<StreamStatus> {
         let id = self.stream_id(spec);
         let row = self.steady(|| self.store.open_stream(&id, spec.axis)).await?;
-        Ok(row_status(&*self.store, row).await?)
+        Ok(self.steady(|| row_status(&*self.store, row.clone())).await?)
     }
 }

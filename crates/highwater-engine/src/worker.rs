@@ -1,9 +1,10 @@
 //! One job: fetch outside any transaction, judge every answer, then one commit.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use highwater_core::{
-    BatchCounts, Event, Failure, FailureKind, Judge, Lane, Record, Settlement, Strike, Timestamp, Verdict, halves,
+    BatchCounts, Event, Failure, FailureKind, History, Judge, Key, Lane, Record, Settlement, Strike, Timestamp,
+    Verdict, halves,
 };
 use highwater_sources::{Answer, Beat, Call, Density, Fetched};
 use highwater_store::{Close, Closed, Commit, ErrorKind, StoreError};
@@ -120,7 +121,7 @@ impl Worker {
                     sorted.settlements.push(Settlement { key, verdict, history, reason, last_error: None });
                 }
                 Fetched::Failed(failure) => {
-                    let settlement = judge.failure(key, &history, &failure, strike);
+                    let settlement = self.judge_failure(&judge, key, &history, &failure, strike);
                     self.tell(&settlement, failure.kind);
                     sorted.settlements.push(settlement);
                 }
@@ -128,6 +129,24 @@ impl Worker {
             }
         }
         sorted
+    }
+
+    /// A key dies only while the remote is known to answer for others.
+    fn judge_failure(
+        &self,
+        judge: &Judge,
+        key: Key,
+        history: &History,
+        failure: &Failure,
+        strike: Strike,
+    ) -> Settlement {
+        let settlement = judge.failure(key.clone(), history, failure, strike);
+        let now = self.engine.world.clock.moment();
+        if settlement.verdict == Verdict::Dead && self.guard.doubts_a_death(failure.kind, now) {
+            let spared = judge.failure(key, history, failure, Strike::Outage);
+            return Settlement { verdict: Verdict::Retry { at: judge.now + LAST_CHANCE }, ..spared };
+        }
+        settlement
     }
 
     /// One roll of the dice per batch: keys that failed together become due together, and are claimed once.
@@ -245,6 +264,9 @@ impl Worker {
     }
 }
 
+/// Long enough to ask a canary, and well within the time for which its answer counts.
+const LAST_CHANCE: Duration = Duration::from_secs(1);
+
 /// Answers as what is to be written.
 #[derive(Default)]
 struct Sorted {
@@ -254,6 +276,6 @@ struct Sorted {
     skipped: bool,
 }
 
-fn settled(key: highwater_core::Key, history: highwater_core::History) -> Settlement {
+fn settled(key: Key, history: History) -> Settlement {
     Settlement { key, verdict: Verdict::Stored, history, reason: "stored", last_error: None }
 }

@@ -1,1 +1,26 @@
-//! Placeholder.
+//! The mirrored APIs simulated: deterministic by seed, with a fault plan and a truth to compare with.
+//!
+//! The heart is sans-IO: a simulator such as [`hn::HnSim`] turns a request and the time since its start into an
+//! [`Answer`]. [`server`] carries answers out on real sockets; tests carry them out in process on virtual time.
+
+mod answer;
+mod dice;
+mod fault;
+pub mod hn;
+pub mod plan;
+mod quota;
+pub mod rng;
+pub mod server;
+mod stats;
+mod transport;
+
+pub use answer::{
+    AcceptEncoding, Answer, ContentEncoding, Declared, HTML, Headers, JSON, JSON_LINES, Message, Reply, RetryAfter,
+    SimRequest,
+};
+pub use fault::{Fault, Step, UnknownFault};
+pub use hn::{Expected, HnSim, World};
+pub use plan::{FaultPlan, PlanError, Preset};
+pub use rng::Seed;
+pub use stats::{Entered, Gauge, Stats, StatsReport};
+pub use transport::SimTransport;

@@ -40,7 +40,7 @@ impl Request {
 }
 
 /// An answer with its whole body, decompressed, within the size bound.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     pub status: StatusCode,
     pub headers: HeaderMap,

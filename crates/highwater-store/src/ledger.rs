@@ -98,7 +98,7 @@ fn canonical(payload: &Json) -> Json {
     if payload.is_object() { payload.clone() } else { Json::Object(Map::new()) }
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

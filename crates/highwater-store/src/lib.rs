@@ -2,11 +2,16 @@
 
 mod error;
 mod ledger;
+mod migrations;
+mod sqlite;
 mod store;
+#[cfg(feature = "suite")]
+pub mod suite;
 
 pub use error::{ErrorKind, Result, StoreError};
 pub use ledger::{Broken, ChainCheck, FIRST_PREV_HASH, LedgerEntry, LedgerLine, payload_text};
+pub use sqlite::{Durability, Execution, GroupLimits, Mode, OpenOptions, SqliteStore};
 pub use store::{
-    Claim, Claimed, Close, Closed, Commit, Counts, ExceptionFilter, KeySet, Known, Outlook, Page, Plan, RunEnd,
-    RunOutcome, RunStart, Store, StoredRow, StreamRow,
+    Claim, Claimed, Close, Closed, Commit, Counts, ExceptionFilter, Known, Outlook, Page, Plan, RunEnd, RunOutcome,
+    RunStart, Store, StoredRow, StreamRow,
 };

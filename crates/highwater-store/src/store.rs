@@ -1,11 +1,11 @@
 //! The one narrow interface to a store. Decisions are made in the core; a backend only reads and writes.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    BatchCounts, Body, DeadLetterPolicy, Exception, ExceptionState, Key, Lease, Position, Purpose, Record, Segment,
-    SegmentId, SegmentStatus, Settlement, SourceName, Span, StreamId, Timestamp, WorkerId, schema::Table,
+    BatchCounts, Body, DeadLetterPolicy, Exception, ExceptionState, Key, KeySet, Lease, Position, Purpose, Record,
+    Segment, SegmentId, SegmentStatus, Settlement, SourceName, Span, StreamId, Timestamp, WorkerId, schema::Table,
 };
 
 use crate::{LedgerEntry, LedgerLine, Result};
@@ -27,8 +27,9 @@ pub trait Store: Send + Sync {
         table: &'static Table,
         keys: &'a KeySet,
     ) -> BoxFuture<'a, Result<Known>>;
-    /// Rows, verdicts, cursor and ledger of a job, behind a check of the lease.
-    fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<BatchCounts>>;
+    /// Rows, verdicts, cursor and ledger of a job, behind a check of the lease. Shared, not owned, so that a caller can
+    /// bring the same rows again when the disk was full.
+    fn commit(&self, commit: Arc<Commit>) -> BoxFuture<'_, Result<BatchCounts>>;
     /// Ends the work on a segment for now: seals it, or leaves it waiting for retries or held by dead letters; moves
     /// the frontier. Refuses to seal a dense segment whose keys do not add up.
     fn close(&self, close: Close) -> BoxFuture<'_, Result<Closed>>;
@@ -123,13 +124,6 @@ pub struct Claimed {
     pub attempts: u32,
     /// Its exceptions that are due now.
     pub due: Vec<Exception>,
-}
-
-/// Keys of a segment: named one by one, or every position of a span.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeySet {
-    Range(Span),
-    List(Vec<Key>),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

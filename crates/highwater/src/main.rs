@@ -1,1 +1,89 @@
-fn main() {}
+//! The `highwater` command.
+
+mod args;
+mod commands;
+mod config;
+mod exit;
+mod out;
+mod progress;
+mod settings;
+mod signals;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use highwater_engine::EngineError;
+use highwater_store::{ErrorKind, StoreError};
+
+use crate::{
+    args::Args,
+    exit::{Exit, Trouble},
+};
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    start_logging(args.global.verbose, args.global.quiet);
+    // The only provider compiled in; a second call would mean one is installed already.
+    rustls::crypto::aws_lc_rs::default_provider().install_default().ok();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return complain(&anyhow::Error::new(error).context("cannot start the runtime")).into(),
+    };
+    match runtime.block_on(commands::run(args)) {
+        Ok(exit) => exit.into(),
+        Err(error) => complain(&error).into(),
+    }
+}
+
+fn start_logging(verbose: u8, quiet: bool) {
+    let level = match (quiet, verbose) {
+        (true, _) => "error",
+        (false, 0) => "warn",
+        (false, 1) => "info",
+        (false, _) => "debug",
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_env("HIGHWATER_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+}
+
+/// Prints an error with its causes and a hint, and says how to exit.
+fn complain(error: &anyhow::Error) -> Exit {
+    let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
+    out::complain(&format!("error: {}", chain.join(": ")));
+    if let Some(hint) = error.downcast_ref::<Trouble>().and_then(|trouble| trouble.hint.as_deref()) {
+        out::complain(&format!("hint: {hint}"));
+    } else if let Some(hint) = hint_of(error) {
+        out::complain(&format!("hint: {hint}"));
+    }
+    exit_of(error)
+}
+
+fn exit_of(error: &anyhow::Error) -> Exit {
+    if let Some(trouble) = error.downcast_ref::<Trouble>() {
+        return trouble.exit;
+    }
+    match store_error(error).map(|error| error.kind) {
+        Some(ErrorKind::CannotOpen | ErrorKind::TooNew) => Exit::Usage,
+        _ => Exit::Failed,
+    }
+}
+
+fn hint_of(error: &anyhow::Error) -> Option<&'static str> {
+    match store_error(error).map(|error| error.kind) {
+        Some(ErrorKind::Full) => Some("make room and run the same command again; nothing that was committed is lost"),
+        Some(ErrorKind::Unavailable) => Some("nothing that was committed is lost; run the same command again later"),
+        Some(ErrorKind::Corrupt) => Some("check the files with 'highwater verify --store'"),
+        _ if matches!(error.downcast_ref(), Some(EngineError::Remote(_))) => {
+            Some("check base_url and the network; what is mirrored already is safe, run the same command again")
+        }
+        _ => None,
+    }
+}
+
+fn store_error(error: &anyhow::Error) -> Option<&StoreError> {
+    match error.downcast_ref() {
+        Some(EngineError::Store(error)) => Some(error),
+        _ => error.downcast_ref(),
+    }
+}

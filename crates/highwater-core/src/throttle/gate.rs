@@ -1,7 +1,10 @@
 //! The gate that stops the whole account: after `Retry-After`, after a row of refusals, or from outside. While it is
 //! closed nothing leaves; then one probe at a time asks whether it may open. It knows nothing of rates.
 
-use crate::Moment;
+use crate::{
+    Moment,
+    planted::{Bug, planted},
+};
 use std::time::Duration;
 
 /// A shorter `Retry-After` is a hiccup: it is waited out, but needs no probe.
@@ -136,6 +139,7 @@ impl Gate {
     }
 
     pub(super) fn refused(&mut self, probe: bool, retry_after: Option<Duration>, now: Moment, jitter: f64) {
+        let retry_after = retry_after.filter(|_| !planted(Bug::RetryAfterIgnored));
         match retry_after {
             Some(wait) if wait > BRIEF => {
                 extend(&mut self.quota, now + wait, late(wait, jitter), PauseReason::RetryAfter);

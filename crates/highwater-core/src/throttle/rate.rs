@@ -46,9 +46,10 @@ struct Evidence {
 impl AdaptiveRate {
     pub(super) fn new(start: f64, max: f64, policy: Policy, learned: Option<Learned>, now: Moment) -> Self {
         assert!(start > 0.0 && max > 0.0, "a limited rate must be above zero");
+        let learned = learned.filter(|learned| learned.rate.is_finite());
         let floor = start.min(max) * FLOOR_SHARE;
         let current = learned.map_or(start, |learned| learned.rate * RESTART_SHARE).clamp(floor, max);
-        let ceiling = learned.and_then(|learned| learned.ceiling);
+        let ceiling = learned.and_then(|learned| learned.ceiling).filter(|ceiling| ceiling.is_finite());
         let evidence = Evidence { waited: Duration::ZERO, successes: 0, last_refused: now };
         AdaptiveRate { current, ceiling, floor, max, policy, evidence }
     }

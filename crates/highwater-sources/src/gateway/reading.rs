@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn dates_are_measured_on_the_clock_of_the_server() {
         let until = (header::RETRY_AFTER, "Sun, 06 Nov 1994 09:00:00 GMT");
-        assert_eq!(reads(429, &[until.clone()]), throttled(623));
+        assert_eq!(reads(429, std::slice::from_ref(&until)), throttled(623));
         assert_eq!(reads(429, &[until.clone(), (header::DATE, "Sun, 06 Nov 1994 08:59:50 GMT")]), throttled(10));
         assert_eq!(reads(429, &[until, (header::DATE, "Mon, 07 Nov 1994 09:00:00 GMT")]), throttled(0));
     }

@@ -20,8 +20,8 @@ use super::{
 
 pub(super) const EXACT: &str = "_exact";
 
-/// Parsers that give up on nesting do so at 128 levels or later.
-const NESTING_MAX: u32 = 100;
+/// Every level is scanned once more; what is written by people or programs has a handful.
+const NESTING_MAX: usize = 32;
 
 /// PostgreSQL's numbers have room for more digits, but an honest one has not.
 const NUMBER_MAX: usize = 1_000;
@@ -38,14 +38,13 @@ impl<'a> Extra<'a> {
     pub(super) fn keep(&mut self, name: &str, raw: &'a str) {
         self.exact.remove(name);
         let mut canonical = Canonical::default();
-        let shown = match canonical.write(raw, 0) {
-            Some(()) => canonical.json,
-            None => quoted(raw),
-        };
+        if nesting(raw) > NESTING_MAX || canonical.write(raw).is_none() {
+            canonical = Canonical { json: quoted(raw), is_mended: false };
+        }
         if canonical.is_mended {
             self.exact.insert(name.into(), exact_bytes(raw));
         }
-        self.shown.insert(name.into(), shown);
+        self.shown.insert(name.into(), canonical.json);
     }
 
     /// A field whose name the column cannot hold.
@@ -92,14 +91,11 @@ struct Canonical {
 
 impl Canonical {
     /// None if the value cannot be held as JSON.
-    fn write(&mut self, raw: &str, depth: u32) -> Option<()> {
-        if depth > NESTING_MAX {
-            return None;
-        }
+    fn write(&mut self, raw: &str) -> Option<()> {
         match raw.as_bytes().first()? {
             b'"' => self.write_text(raw)?,
-            b'[' => self.write_list(raw, depth)?,
-            b'{' => self.write_object(raw, depth)?,
+            b'[' => self.write_list(raw)?,
+            b'{' => self.write_object(raw)?,
             b'-' | b'0'..=b'9' if !is_stable(raw) => return None,
             _ => self.json.push_str(raw),
         }
@@ -113,20 +109,20 @@ impl Canonical {
         Some(())
     }
 
-    fn write_list(&mut self, raw: &str, depth: u32) -> Option<()> {
+    fn write_list(&mut self, raw: &str) -> Option<()> {
         let list: Vec<&RawValue> = serde_json::from_str(raw).ok()?;
         self.json.push('[');
         for (index, element) in list.into_iter().enumerate() {
             if index > 0 {
                 self.json.push(',');
             }
-            self.write(element.get(), depth + 1)?;
+            self.write(element.get())?;
         }
         self.json.push(']');
         Some(())
     }
 
-    fn write_object(&mut self, raw: &str, depth: u32) -> Option<()> {
+    fn write_object(&mut self, raw: &str) -> Option<()> {
         let Members(members) = Members::parse(raw).ok()?;
         let mut sorted = BTreeMap::new();
         for (name, value) in members {
@@ -141,11 +137,30 @@ impl Canonical {
             }
             self.json.push_str(&quoted(&name));
             self.json.push(':');
-            self.write(value, depth + 1)?;
+            self.write(value)?;
         }
         self.json.push('}');
         Some(())
     }
+}
+
+/// How deeply lists and objects are nested, in a value known to be JSON.
+fn nesting(raw: &str) -> usize {
+    let (mut depth, mut deepest, mut in_text, mut escaped) = (0_usize, 0, false, false);
+    for byte in raw.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_text => depth -= 1,
+            _ => {}
+        }
+    }
+    deepest
 }
 
 /// Whether every database gives the number back as it is written.

@@ -1,0 +1,74 @@
+//! Yardsticks for `cargo xtask bench`: how fast items can be fetched when nothing is done with them, and what is in a
+//! store afterwards. Every command prints one line of JSON.
+
+mod lean;
+mod product;
+mod report;
+mod tables;
+mod work;
+
+use std::{num::NonZeroU32, path::PathBuf};
+
+use clap::{Parser, Subcommand, ValueEnum};
+use highwater_sources::Clock;
+
+use crate::work::Work;
+
+#[derive(Parser)]
+#[command(about = "Yardsticks for `cargo xtask bench`")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Fetch the items 1 to N and discard them
+    Fetch(FetchArgs),
+    /// Count rows and bytes of every table of a SQLite store
+    Tables { path: PathBuf },
+}
+
+#[derive(clap::Args)]
+struct FetchArgs {
+    #[arg(long, value_enum)]
+    client: Client,
+    /// As `http://HOST:PORT`
+    #[arg(long)]
+    base_url: String,
+    #[arg(long)]
+    items: u64,
+    #[arg(long, default_value = "64")]
+    in_flight: NonZeroU32,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Client {
+    /// The product's transport behind its gateway
+    Product,
+    /// As little work for a request as can be
+    Lean,
+}
+
+fn main() -> anyhow::Result<()> {
+    let line = match Args::parse().command {
+        Command::Fetch(args) => serde_json::to_string(&fetch(&args)?)?,
+        Command::Tables { path } => serde_json::to_string(&tables::read(&path)?)?,
+    };
+    println!("{line}");
+    Ok(())
+}
+
+fn fetch(args: &FetchArgs) -> anyhow::Result<report::Rate> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let clock = Clock::system();
+        let started = clock.moment();
+        let work = Work::new(args.items, args.in_flight);
+        match args.client {
+            Client::Product => product::fetch(&args.base_url, &work, &clock).await?,
+            Client::Lean => lean::fetch(&args.base_url, &work).await?,
+        }
+        report::rate(args.items, clock.moment().since(started))
+    })
+}

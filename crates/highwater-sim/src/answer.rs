@@ -1,0 +1,184 @@
+//! What a simulator is asked and what it answers, as plain data. A server or an in-process transport turns an
+//! [`Answer`] into bytes, pauses and broken connections; nothing here does I/O.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+
+pub const JSON: &str = "application/json; charset=utf-8";
+pub const JSON_LINES: &str = "application/x-ndjson; charset=utf-8";
+pub const HTML: &str = "text/html; charset=utf-8";
+
+/// One GET.
+#[derive(Clone, Copy, Debug)]
+pub struct SimRequest<'a> {
+    /// Path and query, as in the request line.
+    pub target: &'a str,
+    pub encoding: AcceptEncoding,
+}
+
+impl<'a> SimRequest<'a> {
+    pub const fn get(target: &'a str) -> Self {
+        SimRequest { target, encoding: AcceptEncoding::Identity }
+    }
+
+    pub const fn accepting(self, encoding: AcceptEncoding) -> Self {
+        SimRequest { encoding, ..self }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AcceptEncoding {
+    #[default]
+    Identity,
+    Gzip,
+}
+
+impl AcceptEncoding {
+    /// Reads an `Accept-Encoding` value; weights other than a refusal by `q=0` make no difference.
+    pub fn parse(value: &str) -> Self {
+        let gzip = value.split(',').map(str::trim).any(|coding| {
+            let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+            name.trim().eq_ignore_ascii_case("gzip") && !matches!(weight.trim(), "q=0" | "q=0.0")
+        });
+        if gzip { AcceptEncoding::Gzip } else { AcceptEncoding::Identity }
+    }
+}
+
+/// Wait `delay`, then do `reply`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub delay: Duration,
+    pub reply: Reply,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    Full(Message),
+    /// The connection is reset before any byte of the reply.
+    Reset,
+    /// The head and `sent` bytes of the body, then the connection is reset.
+    ResetBody {
+        message: Message,
+        sent: usize,
+    },
+    /// Only `sent` bytes of the body are sent.
+    Truncated {
+        message: Message,
+        sent: usize,
+        declared: Declared,
+    },
+    /// The body in pieces of `chunk` bytes, with `gap` before each.
+    Slow {
+        message: Message,
+        chunk: usize,
+        gap: Duration,
+    },
+    /// No reply; the connection stays open until the client gives up.
+    Hang,
+}
+
+impl Reply {
+    /// `None` where no status line is sent.
+    pub const fn status(&self) -> Option<StatusCode> {
+        match self {
+            Reply::Full(message)
+            | Reply::ResetBody { message, .. }
+            | Reply::Truncated { message, .. }
+            | Reply::Slow { message, .. } => Some(message.status),
+            Reply::Reset | Reply::Hang => None,
+        }
+    }
+}
+
+/// What `Content-Length` says about a truncated body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declared {
+    /// The whole length: the connection closes before the body is complete.
+    Whole,
+    /// The length that is sent: the connection stays usable and the body is broken.
+    Sent,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    pub status: StatusCode,
+    pub headers: Headers,
+    pub body: Bytes,
+}
+
+impl Message {
+    pub const fn json(body: Bytes) -> Self {
+        Message { status: StatusCode::OK, headers: Headers::of(JSON), body }
+    }
+
+    pub const fn new(status: StatusCode, content_type: &'static str, body: Bytes) -> Self {
+        Message { status, headers: Headers::of(content_type), body }
+    }
+
+    pub const fn with_retry_after(mut self, retry_after: Option<RetryAfter>) -> Self {
+        self.headers.retry_after = retry_after;
+        self
+    }
+}
+
+/// The few headers that differ between replies. `Cache-Control: no-cache` and `Content-Length` go with every reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Headers {
+    pub content_type: &'static str,
+    pub encoding: ContentEncoding,
+    pub retry_after: Option<RetryAfter>,
+}
+
+impl Headers {
+    pub const fn of(content_type: &'static str) -> Self {
+        Headers { content_type, encoding: ContentEncoding::Identity, retry_after: None }
+    }
+
+    pub fn to_map(self, content_length: usize) -> HeaderMap {
+        let mut map = HeaderMap::with_capacity(5);
+        map.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        map.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        map.insert(header::CONTENT_LENGTH, HeaderValue::from(content_length));
+        if self.encoding == ContentEncoding::Gzip {
+            map.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        if let Some(RetryAfter(seconds)) = self.retry_after {
+            map.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        map
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ContentEncoding {
+    #[default]
+    Identity,
+    Gzip,
+}
+
+/// Whole seconds, as the header has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryAfter(pub u32);
+
+impl RetryAfter {
+    pub const fn duration(self) -> Duration {
+        Duration::from_secs(self.0 as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accept_encoding_is_read_as_a_list() {
+        for yes in ["gzip", "deflate, gzip;q=0.5", "br, GZIP"] {
+            assert_eq!(AcceptEncoding::parse(yes), AcceptEncoding::Gzip, "{yes}");
+        }
+        for no in ["", "br", "gzip;q=0", "x-gzipped"] {
+            assert_eq!(AcceptEncoding::parse(no), AcceptEncoding::Identity, "{no}");
+        }
+    }
+}

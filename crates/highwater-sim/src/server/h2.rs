@@ -1,0 +1,172 @@
+//! One HTTP/2 connection, by hyper. Many requests share it, so what would reset the connection in HTTP/1.1 resets
+//! the one stream here.
+
+use std::{
+    io::{self, Cursor},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, header};
+use hyper::{
+    body::{Body, Frame, Incoming, SizeHint},
+    rt::Executor,
+    server::conn::http2,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use tokio::{
+    io::AsyncReadExt,
+    net::TcpStream,
+    time::{Sleep, sleep},
+};
+
+use super::Site;
+use crate::{
+    answer::{AcceptEncoding, Answer, Declared, Headers, JSON, Message, Reply, SimRequest},
+    stats::Entered,
+};
+
+/// A reset drops the frames of its stream that are not written yet; this is their time to get out.
+const RESET_PAUSE: Duration = Duration::from_millis(5);
+
+pub(super) async fn run(stream: TcpStream, read: Bytes, site: Arc<Site>) -> io::Result<()> {
+    let (reader, writer) = stream.into_split();
+    let io = TokioIo::new(tokio::io::join(Cursor::new(read).chain(reader), writer));
+    let service = service_fn(|request| respond(request, Arc::clone(&site)));
+    let serving = http2::Builder::new(Tracked(Arc::clone(&site))).serve_connection(io, service);
+    serving.await.map_err(io::Error::other)
+}
+
+/// Runs hyper's stream tasks where the shutdown ends and awaits them.
+#[derive(Clone)]
+struct Tracked(Arc<Site>);
+
+impl<F> Executor<F> for Tracked
+where
+    F: Future + Send + 'static,
+    F::Output: Send,
+{
+    fn execute(&self, stream: F) {
+        let shutdown = self.0.shutdown.clone();
+        self.0.tasks.spawn(async move { shutdown.run_until_cancelled(stream).await.is_some() });
+    }
+}
+
+/// An error makes hyper reset the stream.
+async fn respond(request: Request<Incoming>, site: Arc<Site>) -> Result<Response<Paced>, StreamReset> {
+    let _in_flight: Entered<'_> = site.sim.stats().in_flight.enter();
+    let answer = answer(&request, &site);
+    if !answer.delay.is_zero() {
+        sleep(answer.delay).await;
+    }
+    match answer.reply {
+        Reply::Full(message) => Ok(whole(message)),
+        Reply::Reset => Err(StreamReset),
+        Reply::ResetBody { message, sent } => {
+            let length = message.body.len();
+            Ok(part(message, sent, length, End::Reset))
+        }
+        Reply::Truncated { message, sent, declared } => {
+            let length = if declared == Declared::Whole { message.body.len() } else { sent };
+            Ok(part(message, sent, length, End::Clean))
+        }
+        Reply::Slow { message, chunk, gap } => {
+            let mut response = whole(message);
+            (response.body_mut().chunk, response.body_mut().gap) = (chunk, gap);
+            Ok(response)
+        }
+        Reply::Hang => std::future::pending().await,
+    }
+}
+
+fn answer(request: &Request<Incoming>, site: &Site) -> Answer {
+    if request.method() != Method::GET {
+        let message = Message::new(StatusCode::METHOD_NOT_ALLOWED, JSON, Bytes::from_static(b"null"));
+        return Answer { delay: Duration::ZERO, reply: Reply::Full(message) };
+    }
+    let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
+    let accepted = request.headers().get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
+    let encoding = accepted.map_or(AcceptEncoding::Identity, AcceptEncoding::parse);
+    site.sim.answer(&SimRequest::get(target).accepting(encoding), site.clock.elapsed())
+}
+
+fn whole(message: Message) -> Response<Paced> {
+    let length = message.body.len();
+    part(message, length, length, End::Clean)
+}
+
+fn part(message: Message, sent: usize, declared: usize, end: End) -> Response<Paced> {
+    let body = Paced::new(message.body.slice(..sent), end);
+    let mut response = Response::new(body);
+    *response.status_mut() = message.status;
+    *response.headers_mut() = Headers::to_map(message.headers, declared);
+    response
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the plan resets this stream")]
+struct StreamReset;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Clean,
+    Reset,
+}
+
+/// A body in pieces, with a pause before each, and an end that may be a reset.
+struct Paced {
+    rest: Bytes,
+    chunk: usize,
+    gap: Duration,
+    pause: Option<Pin<Box<Sleep>>>,
+    end: End,
+}
+
+impl Paced {
+    fn new(rest: Bytes, end: End) -> Self {
+        let gap = if end == End::Reset { RESET_PAUSE } else { Duration::ZERO };
+        Paced { rest, chunk: usize::MAX, gap, pause: None, end }
+    }
+
+    fn poll_pause(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.gap.is_zero() {
+            let gap = self.gap;
+            let pause = self.pause.get_or_insert_with(|| Box::pin(sleep(gap)));
+            ready!(pause.as_mut().poll(cx));
+            self.pause = None;
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Body for Paced {
+    type Data = Bytes;
+    type Error = StreamReset;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StreamReset>>> {
+        if self.rest.is_empty() && self.end == End::Clean {
+            return Poll::Ready(None);
+        }
+        ready!(self.poll_pause(cx));
+        if self.rest.is_empty() {
+            return Poll::Ready(Some(Err(StreamReset)));
+        }
+        let len = self.chunk.min(self.rest.len());
+        Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(len)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && self.end == End::Clean
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.end {
+            End::Clean => SizeHint::with_exact(self.rest.len() as u64),
+            End::Reset => SizeHint::default(),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The text of HTTP/1.1: reading the head of a GET, writing the head of a reply. No sockets.
+
+use std::{io::Write, str};
+
+use http::StatusCode;
+
+use crate::answer::{AcceptEncoding, ContentEncoding, Headers, RetryAfter};
+
+/// More than any client of this API sends.
+pub(super) const HEAD_MAX: usize = 16 << 10;
+
+/// What a client that speaks HTTP/2 at once starts with; it ends like a head of HTTP/1.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\n";
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Parsed<'a> {
+    /// The head is not complete yet.
+    Partial,
+    Http2,
+    Request(Head<'a>),
+    /// Answer with this status and close: what follows cannot be understood.
+    Refused(StatusCode),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Head<'a> {
+    /// Bytes of the head, which are all of the request.
+    pub(super) len: usize,
+    pub(super) target: &'a str,
+    pub(super) encoding: AcceptEncoding,
+    pub(super) after: After,
+}
+
+/// What becomes of the connection after the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    KeepAlive,
+    Close,
+}
+
+pub(super) fn parse(input: &[u8]) -> Parsed<'_> {
+    if input.starts_with(PREFACE) {
+        return Parsed::Http2;
+    }
+    let Some(end) = input.windows(4).position(|window| window == b"\r\n\r\n") else {
+        return if input.len() < HEAD_MAX { Parsed::Partial } else { Parsed::Refused(StatusCode::BAD_REQUEST) };
+    };
+    match str::from_utf8(&input[..end]).map_err(|_| StatusCode::BAD_REQUEST).and_then(|text| head(text, end + 4)) {
+        Ok(head) => Parsed::Request(head),
+        Err(status) => Parsed::Refused(status),
+    }
+}
+
+fn head(text: &str, len: usize) -> Result<Head<'_>, StatusCode> {
+    let mut lines = text.split("\r\n");
+    let mut words = lines.next().unwrap_or("").split(' ');
+    let (Some(method), Some(target), Some(version), None) = (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err(StatusCode::BAD_REQUEST);
+    };
+    if method != "GET" {
+        return Err(StatusCode::METHOD_NOT_ALLOWED);
+    }
+    let after = if version == "HTTP/1.1" { After::KeepAlive } else { After::Close };
+    let mut head = Head { len, target, encoding: AcceptEncoding::Identity, after };
+    lines.try_for_each(|line| head.apply(line))?;
+    Ok(head)
+}
+
+impl Head<'_> {
+    fn apply(&mut self, line: &str) -> Result<(), StatusCode> {
+        let (name, value) = line.split_once(':').ok_or(StatusCode::BAD_REQUEST)?;
+        let value = value.trim();
+        match name.len() {
+            10 if name.eq_ignore_ascii_case("connection") => self.connection(value),
+            15 if name.eq_ignore_ascii_case("accept-encoding") => self.encoding = AcceptEncoding::parse(value),
+            14 if name.eq_ignore_ascii_case("content-length") && value != "0" => return Err(StatusCode::BAD_REQUEST),
+            17 if name.eq_ignore_ascii_case("transfer-encoding") => return Err(StatusCode::BAD_REQUEST),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn connection(&mut self, value: &str) {
+        for option in value.split(',').map(str::trim) {
+            if option.eq_ignore_ascii_case("close") {
+                self.after = After::Close;
+            } else if option.eq_ignore_ascii_case("keep-alive") {
+                self.after = After::KeepAlive;
+            }
+        }
+    }
+}
+
+/// Writes a head that announces `content_length` bytes.
+pub(super) fn write_head(
+    out: &mut Vec<u8>,
+    status: StatusCode,
+    headers: &Headers,
+    content_length: usize,
+    after: After,
+) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(status.as_str().as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(status.canonical_reason().unwrap_or("").as_bytes());
+    out.extend_from_slice(b"\r\nContent-Type: ");
+    out.extend_from_slice(headers.content_type.as_bytes());
+    out.extend_from_slice(b"\r\nCache-Control: no-cache\r\n");
+    // Writing to memory cannot fail.
+    write!(out, "Content-Length: {content_length}\r\n").expect("a Vec takes every byte");
+    if headers.encoding == ContentEncoding::Gzip {
+        out.extend_from_slice(b"Content-Encoding: gzip\r\n");
+    }
+    if let Some(RetryAfter(seconds)) = headers.retry_after {
+        write!(out, "Retry-After: {seconds}\r\n").expect("a Vec takes every byte");
+    }
+    if after == After::Close {
+        out.extend_from_slice(b"Connection: close\r\n");
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::JSON;
+
+    fn parsed(text: &str) -> Parsed<'_> {
+        parse(text.as_bytes())
+    }
+
+    #[test]
+    fn a_head_is_read_up_to_the_next_request() {
+        let text = "GET /a HTTP/1.1\r\nHost: x\r\naccept-ENCODING: br, gzip\r\n\r\nGET /b";
+        let head = Head { len: 55, target: "/a", encoding: AcceptEncoding::Gzip, after: After::KeepAlive };
+        assert_eq!(parsed(text), Parsed::Request(head));
+        assert_eq!(parsed(&text[55..]), Parsed::Partial);
+    }
+
+    #[test]
+    fn the_connection_stays_as_agreed() {
+        let after = |text| match parsed(text) {
+            Parsed::Request(head) => head.after,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(after("GET / HTTP/1.1\r\nConnection: Close\r\n\r\n"), After::Close);
+        assert_eq!(after("GET / HTTP/1.0\r\n\r\n"), After::Close);
+        assert_eq!(after("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"), After::KeepAlive);
+    }
+
+    #[test]
+    fn what_cannot_be_followed_is_refused() {
+        for (text, status) in [
+            ("POST / HTTP/1.1\r\n\r\n", StatusCode::METHOD_NOT_ALLOWED),
+            ("GET / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", StatusCode::BAD_REQUEST),
+            ("GET /\r\n\r\n", StatusCode::BAD_REQUEST),
+            ("GET / HTTP/1.1\r\nrubbish\r\n\r\n", StatusCode::BAD_REQUEST),
+        ] {
+            assert_eq!(parsed(text), Parsed::Refused(status), "{text}");
+        }
+        let endless = "x".repeat(HEAD_MAX);
+        assert_eq!(parsed(&endless), Parsed::Refused(StatusCode::BAD_REQUEST));
+        assert_eq!(parsed("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Parsed::Http2);
+    }
+
+    #[test]
+    fn a_reply_head_has_what_the_real_one_has() {
+        let mut out = Vec::new();
+        let headers = Headers { retry_after: Some(RetryAfter(3)), ..Headers::of(JSON) };
+        write_head(&mut out, StatusCode::TOO_MANY_REQUESTS, &headers, 17, After::Close);
+        let expected = "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json; charset=utf-8\r\n\
+            Cache-Control: no-cache\r\nContent-Length: 17\r\nRetry-After: 3\r\nConnection: close\r\n\r\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}

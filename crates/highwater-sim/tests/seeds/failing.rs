@@ -1,0 +1,107 @@
+//! Layers that fail on purpose: the nth call to the store or to the remote, once or from then on.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use futures_util::future::BoxFuture;
+use highwater_core::{
+    BatchCounts, Exception, Failure, FailureKind, Key, KeySet, Lease, Position, Segment, SegmentId, SourceName,
+    StreamId, Timestamp, schema::Table,
+};
+use highwater_sources::{Request, Response, Transport};
+use highwater_store::{
+    Claim, Claimed, Close, Closed, Commit, Counts, ErrorKind, ExceptionFilter, Known, LedgerEntry, LedgerLine, Outlook,
+    Page, Plan, Result, RunEnd, RunStart, Store, StoreError, StoredRow, StreamRow,
+};
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lasting {
+    Once,
+    FromThenOn,
+}
+
+/// Counts calls, and says which fail.
+pub(crate) struct Fuse {
+    calls: AtomicU64,
+    nth: u64,
+    lasting: Lasting,
+}
+
+impl Fuse {
+    pub(crate) fn new(nth: u64, lasting: Lasting) -> Arc<Self> {
+        Arc::new(Fuse { calls: AtomicU64::new(0), nth, lasting })
+    }
+
+    fn blows(&self) -> bool {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        match self.lasting {
+            Lasting::Once => call == self.nth,
+            Lasting::FromThenOn => call >= self.nth,
+        }
+    }
+
+    /// Whether the nth call was ever made.
+    pub(crate) fn was_reached(&self) -> bool {
+        self.calls.load(Ordering::Relaxed) > self.nth
+    }
+}
+
+pub(crate) struct FailingTransport {
+    pub(crate) inner: Arc<dyn Transport>,
+    pub(crate) fuse: Arc<Fuse>,
+}
+
+impl Transport for FailingTransport {
+    fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, Failure>> {
+        if self.fuse.blows() {
+            return Box::pin(async { Err(Failure::new(FailureKind::Connect, "refused on purpose")) });
+        }
+        self.inner.send(request)
+    }
+}
+
+pub(crate) struct FailingStore {
+    pub(crate) inner: Arc<dyn Store>,
+    pub(crate) fuse: Arc<Fuse>,
+}
+
+fn failure<T>() -> Result<T> {
+    Err(StoreError::new(ErrorKind::Unavailable, "failing on purpose"))
+}
+
+/// Each method fails when the fuse blows, and is passed on otherwise.
+macro_rules! pass_on {
+    ($(fn $name:ident<$life:lifetime>(&$life2:lifetime self $(, $arg:ident: $type:ty)*) -> $output:ty;)+) => {
+        $(fn $name<$life>(&$life self $(, $arg: $type)*) -> BoxFuture<$life, Result<$output>> {
+            if self.fuse.blows() { Box::pin(async { failure() }) } else { self.inner.$name($($arg),*) }
+        })+
+    };
+}
+
+impl Store for FailingStore {
+    pass_on! {
+        fn open_stream<'a>(&'a self, stream: &'a StreamId, axis: &'a str) -> StreamRow;
+        fn plan<'a>(&'a self, plan: Plan<'a>) -> ();
+        fn claim<'a>(&'a self, claim: Claim<'a>) -> Vec<Claimed>;
+        fn known<'a>(&'a self, stream: &'a StreamId, table: &'static Table, keys: &'a KeySet) -> Known;
+        fn commit<'a>(&'a self, commit: Arc<Commit>) -> BatchCounts;
+        fn close<'a>(&'a self, close: Close) -> Closed;
+        fn release<'a>(&'a self, leases: &'a [Lease]) -> ();
+        fn heartbeat<'a>(&'a self, leases: &'a [Lease], now: Timestamp) -> Vec<SegmentId>;
+        fn outlook<'a>(&'a self, stream: &'a StreamId) -> Outlook;
+        fn replay<'a>(&'a self, stream: &'a StreamId, keys: Option<&'a [Key]>, now: Timestamp) -> u64;
+        fn recount<'a>(&'a self, stream: &'a StreamId, table: &'static Table) -> ();
+        fn begin_run<'a>(&'a self, run: &'a RunStart) -> ();
+        fn end_run<'a>(&'a self, run: &'a RunEnd) -> ();
+        fn append_ledger<'a>(&'a self, entry: &'a LedgerEntry) -> ();
+        fn streams<'a>(&'a self) -> Vec<StreamRow>;
+        fn counts<'a>(&'a self, stream: &'a StreamId) -> Counts;
+        fn segments<'a>(&'a self, stream: &'a StreamId, page: Page<(Position, SegmentId)>) -> Vec<Segment>;
+        fn exceptions<'a>(&'a self, stream: &'a StreamId, filter: ExceptionFilter, page: Page<Key>) -> Vec<Exception>;
+        fn rows<'a>(&'a self, table: &'static Table, page: Page<Key>) -> Vec<StoredRow>;
+        fn ledger<'a>(&'a self, source: &'a SourceName, page: Page<i64>) -> Vec<LedgerLine>;
+        fn integrity<'a>(&'a self) -> Vec<String>;
+    }
+}

@@ -1,0 +1,279 @@
+//! The gateway on virtual time, over a network that is a script.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
+use std::{
+    collections::VecDeque,
+    future::Future,
+    pin::pin,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::{FutureExt, future::BoxFuture, poll};
+use highwater_core::{
+    Failure, FailureKind, Lane, Moment, Timestamp,
+    throttle::{GateState, InFlight, PauseReason, Rate, Settings},
+};
+use highwater_sources::{Beat, Call, Clock, Gateway, GatewayError, Request, Response, Stopped, Traffic, Transport};
+use http::{HeaderMap, StatusCode};
+use tokio::sync::Semaphore;
+
+/// Answers in the order of the script, then 200 for ever. Every answer takes 100 ms.
+#[derive(Default)]
+struct Script {
+    answers: Mutex<VecDeque<Result<Response, Failure>>>,
+    sent: Mutex<Vec<String>>,
+}
+
+impl Transport for Script {
+    fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, Failure>> {
+        self.sent.lock().unwrap().push(request.path);
+        let answer = self.answers.lock().unwrap().pop_front().unwrap_or_else(|| Ok(answer(200, None)));
+        tokio::time::sleep(Duration::from_millis(100)).map(move |()| answer).boxed()
+    }
+}
+
+fn answer(status: u16, retry_after: Option<&str>) -> Response {
+    let mut headers = HeaderMap::new();
+    if let Some(text) = retry_after {
+        headers.insert("retry-after", text.parse().unwrap());
+    }
+    Response { status: StatusCode::from_u16(status).unwrap(), headers, body: Bytes::from_static(b"body") }
+}
+
+struct World {
+    script: Arc<Script>,
+    gateway: Arc<Gateway>,
+}
+
+fn world(rate: Rate, in_flight: u32, answers: impl IntoIterator<Item = Result<Response, Failure>>) -> World {
+    let script = Arc::new(Script { answers: Mutex::new(answers.into_iter().collect()), ..Script::default() });
+    let settings = Settings::new(rate, InFlight { start: in_flight, max: in_flight });
+    let clock = Clock::simulated(Timestamp::from_millis(1_000_000));
+    let gateway = Arc::new(Gateway::new(script.clone(), settings, clock, Box::new(|| 0.0)));
+    tokio::spawn({
+        let gateway = gateway.clone();
+        async move { gateway.drive().await }
+    });
+    World { script, gateway }
+}
+
+fn unlimited(in_flight: u32) -> World {
+    world(Rate::Unlimited, in_flight, [])
+}
+
+impl World {
+    async fn get(&self, path: &str, lane: Lane) -> Result<Response, GatewayError> {
+        let call = Call { lane, beat: Beat::new(self.gateway.clock().clone()) };
+        self.gateway.get(Request::get(path), &call, 1.0).await
+    }
+
+    fn now(&self) -> Moment {
+        self.gateway.clock().moment()
+    }
+
+    fn sent(&self) -> Vec<String> {
+        self.script.sent.lock().unwrap().clone()
+    }
+
+    async fn seconds_of<T>(&self, work: impl Future<Output = T>) -> (f64, T) {
+        let start = self.now();
+        let done = work.await;
+        (self.now().since(start).as_secs_f64(), done)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_throttled_answer_is_waited_out_and_never_seen() {
+    let answers = [answer(429, Some("30")), answer(503, Some("5")), answer(429, None)].map(Ok);
+    let world = world(Rate::Unlimited, 4, answers);
+    let (seconds, response) = world.seconds_of(world.get("/1", Lane::Backfill)).await;
+    assert_eq!(response.unwrap().status, 200);
+    assert!((35.4..38.0).contains(&seconds), "{seconds}");
+    assert_eq!(world.gateway.traffic(), Traffic { requests: 4, throttled: 3, bytes: 16 });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_stops_everybody_on_the_account() {
+    let world = world(Rate::Unlimited, 4, [Ok(answer(429, Some("30")))]);
+    let (first, second) = tokio::join!(world.get("/1", Lane::Backfill), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        world.seconds_of(world.get("/2", Lane::Live)).await
+    });
+    assert!(first.is_ok() && second.1.is_ok());
+    assert!((29.0..31.0).contains(&second.0), "{}", second.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn everything_else_is_returned_at_once() {
+    let broken = Failure::new(FailureKind::Broken, "broken");
+    let world = world(Rate::Unlimited, 4, [Ok(answer(503, None)), Ok(answer(404, Some("9"))), Err(broken.clone())]);
+    let (seconds, ()) = world
+        .seconds_of(async {
+            assert_eq!(world.get("/1", Lane::Live).await.unwrap().status, 503);
+            assert_eq!(world.get("/2", Lane::Live).await.unwrap().status, 404);
+            assert_eq!(world.get("/3", Lane::Live).await.unwrap_err(), GatewayError::Failed(broken));
+        })
+        .await;
+    assert!(seconds < 0.4, "{seconds}");
+    assert_eq!(world.sent(), ["/1", "/2", "/3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn permits_go_by_lane_and_then_in_turn() {
+    let world = unlimited(1);
+    let get = |path, lane| world.get(path, lane);
+    let _ = tokio::join!(
+        get("/first", Lane::Backfill),
+        get("/b1", Lane::Backfill),
+        get("/r1", Lane::Retry),
+        get("/b2", Lane::Backfill),
+        get("/l1", Lane::Live),
+    );
+    assert_eq!(world.sent(), ["/first", "/l1", "/r1", "/b1", "/b2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_alone_hands_out_permits_at_the_rate() {
+    let world = world(Rate::Limited { start: 10.0, max: 10.0 }, 100, []);
+    let all = futures_util::future::join_all((0..21).map(|_| world.get("/", Lane::Backfill)));
+    let (seconds, answers) = world.seconds_of(all).await;
+    assert!(answers.iter().all(Result::is_ok));
+    assert!((2.0..2.2).contains(&seconds), "{seconds}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn giving_up_while_waiting_costs_nobody_a_permit() {
+    let world = unlimited(1);
+    let mut first = Box::pin(world.get("/1", Lane::Backfill));
+    let mut second = Box::pin(world.get("/2", Lane::Backfill));
+    let third = world.get("/3", Lane::Backfill);
+    assert!(poll!(first.as_mut()).is_pending());
+    assert!(poll!(second.as_mut()).is_pending());
+    drop(second);
+    let (first, third) = tokio::join!(first, third);
+    assert!(first.is_ok() && third.is_ok());
+    assert_eq!(world.sent(), ["/1", "/3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_permit_that_arrives_at_somebody_who_leaves_goes_to_the_next() {
+    let world = unlimited(1);
+    let mut second = Box::pin(world.get("/2", Lane::Backfill));
+    let mut third = Box::pin(world.get("/3", Lane::Backfill));
+    let mut first = Box::pin(world.get("/1", Lane::Backfill));
+    for future in [&mut first, &mut second, &mut third] {
+        assert!(poll!(future.as_mut()).is_pending());
+    }
+    first.await.unwrap();
+    assert_eq!(world.gateway.snapshot().in_flight, 1, "the permit is on its way to the second");
+    drop(second);
+    third.await.unwrap();
+    assert_eq!(world.sent(), ["/1", "/3"]);
+    assert_eq!(world.gateway.snapshot().in_flight, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_given_up_under_way_frees_its_place() {
+    let world = unlimited(1);
+    let mut first = Box::pin(world.get("/1", Lane::Backfill));
+    assert!(poll!(first.as_mut()).is_pending());
+    drop(first);
+    world.get("/2", Lane::Backfill).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopping_ends_the_waiting_but_not_what_is_under_way() {
+    let world = unlimited(1);
+    let (first, second, ()) =
+        tokio::join!(world.get("/1", Lane::Live), world.seconds_of(world.get("/2", Lane::Live)), async {
+            world.gateway.stop();
+        });
+    assert_eq!(first.unwrap().status, 200);
+    assert_eq!(second, (0.0, Err(GatewayError::Stopped(Stopped))));
+    assert_eq!(world.get("/3", Lane::Live).await, Err(GatewayError::Stopped(Stopped)));
+    assert_eq!(world.gateway.get_probe(Request::get("/4")).await, Err(GatewayError::Stopped(Stopped)));
+    world.gateway.drive().await;
+    assert_eq!(world.sent(), ["/1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_throttled_request_does_not_outlive_the_stop() {
+    let world = world(Rate::Unlimited, 1, [Ok(answer(429, Some("99999999999999999999")))]);
+    let (answer, ()) = tokio::join!(world.get("/1", Lane::Live), async {
+        tokio::time::sleep(Duration::from_secs(400 * 24 * 3600)).await;
+        assert!(matches!(world.gateway.snapshot().gate, GateState::Closed { reason: PauseReason::RetryAfter, .. }));
+        world.gateway.stop();
+    });
+    assert_eq!(answer, Err(GatewayError::Stopped(Stopped)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_passes_an_outage_but_not_a_wish_of_the_source() {
+    let world = world(Rate::Unlimited, 4, [Ok(answer(200, None)), Ok(answer(429, Some("20")))]);
+    let hour = world.now() + Duration::from_secs(3600);
+    world.gateway.pause(hour, PauseReason::Outage);
+    let mut waiting = pin!(world.get("/waiting", Lane::Live));
+    assert!(poll!(waiting.as_mut()).is_pending());
+    let probe = || world.seconds_of(world.gateway.get_probe(Request::get("/probe")));
+    assert!(probe().await.0 < 0.2);
+    // The second one meets the 429, waits as long as it says, and asks again.
+    let (seconds, answer) = probe().await;
+    assert_eq!(answer.unwrap().status, 200);
+    assert!((20.0..20.4).contains(&seconds), "{seconds}");
+    world.gateway.resume();
+    assert!(world.seconds_of(waiting).await.0 < 1.2);
+    assert_eq!(world.sent(), ["/probe", "/probe", "/probe", "/waiting"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_longer_outage_does_not_hide_a_retry_after_from_the_probe() {
+    let world = world(Rate::Unlimited, 4, [Ok(answer(429, Some("20")))]);
+    let mut throttled = pin!(world.get("/1", Lane::Live));
+    assert!(poll!(throttled.as_mut()).is_pending());
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(poll!(throttled.as_mut()).is_pending());
+    world.gateway.pause(world.now() + Duration::from_secs(3600), PauseReason::Outage);
+    let (seconds, _) = world.seconds_of(world.gateway.get_probe(Request::get("/probe"))).await;
+    assert!((19.5..21.5).contains(&seconds), "{seconds}");
+}
+
+/// Many tasks that come, go and give up on real threads: at the end nothing is in flight, and nobody waits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_permit_is_lost_among_threads() {
+    struct Instantly(Semaphore);
+    impl Transport for Instantly {
+        fn send(&self, _: Request) -> BoxFuture<'_, Result<Response, Failure>> {
+            Box::pin(async move {
+                let _place = self.0.try_acquire().expect("never more in flight than allowed");
+                tokio::task::yield_now().await;
+                Ok(answer(200, None))
+            })
+        }
+    }
+    let settings = Settings::new(Rate::Unlimited, InFlight { start: 3, max: 3 });
+    let clock = Clock::system();
+    let transport = Arc::new(Instantly(Semaphore::new(3)));
+    let gateway = Arc::new(Gateway::new(transport, settings, clock.clone(), Box::new(|| 0.0)));
+    let tasks = (0..2_000_u64).map(|n| {
+        let (gateway, call) = (gateway.clone(), Call { lane: Lane::Backfill, beat: Beat::new(clock.clone()) });
+        tokio::spawn(async move {
+            let mut get = pin!(gateway.get(Request::get("/"), &call, 1.0));
+            for _ in 0..n % 4 {
+                if poll!(get.as_mut()).is_ready() {
+                    return;
+                }
+                tokio::task::yield_now().await;
+            }
+            if n % 2 == 0 {
+                get.await.unwrap();
+            }
+        })
+    });
+    for done in futures_util::future::join_all(tasks).await {
+        done.unwrap();
+    }
+    let snapshot = gateway.snapshot();
+    assert_eq!((snapshot.in_flight, snapshot.waiting), (0, [0; 3]));
+}

@@ -1,0 +1,192 @@
+//! Hacker News as the engine sees it, over a network that is a table.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::{FutureExt, future::BoxFuture};
+use highwater_core::{
+    Failure, FailureKind, Key, KeySet, Lane, Position, Span, Timestamp, Value,
+    throttle::{InFlight, PauseReason, Rate, Settings},
+};
+use highwater_sources::{Beat, Call, Clock, Fetched, Gateway, Hn, Request, Response, Source, Transport};
+use http::{HeaderMap, StatusCode};
+
+const NOW: i64 = 1_700_000_000;
+
+/// A status and a body by path; the rest is not found.
+#[derive(Default)]
+struct Table {
+    answers: BTreeMap<String, (u16, String)>,
+    requests: AtomicUsize,
+}
+
+impl Transport for Table {
+    fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, Failure>> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let (status, body) = self.answers.get(&request.path).cloned().unwrap_or((404, String::new()));
+        let status = StatusCode::from_u16(status).unwrap();
+        async move { Ok(Response { status, headers: HeaderMap::new(), body: Bytes::from(body) }) }.boxed()
+    }
+}
+
+struct World {
+    hn: Hn,
+    table: Arc<Table>,
+    call: Call,
+}
+
+fn world<'a>(answers: impl IntoIterator<Item = (&'a str, u16, &'a str)>) -> World {
+    let answers = answers.into_iter().map(|(path, status, body)| (path.to_owned(), (status, body.to_owned())));
+    let table = Arc::new(Table { answers: answers.collect(), ..Table::default() });
+    let clock = Clock::simulated(Timestamp::from_millis(NOW * 1000));
+    let settings = Settings::new(Rate::Unlimited, InFlight { start: 8, max: 8 });
+    let call = Call { lane: Lane::Backfill, beat: Beat::new(clock.clone()) };
+    World { hn: Hn::new(Gateway::new(table.clone(), settings, clock, Box::new(|| 0.0))), table, call }
+}
+
+impl World {
+    async fn head(&self) -> Result<Position, FailureKind> {
+        let stream = &self.hn.streams()[0].name;
+        self.hn.head(stream, &self.call).await.map_err(|failure| failure.kind)
+    }
+
+    async fn fetch(&self, ids: impl IntoIterator<Item = i64>) -> BTreeMap<Key, Fetched> {
+        let keys: Vec<Key> = ids.into_iter().map(Key::Number).collect();
+        let answers = self.hn.fetch(&self.hn.streams()[0].name, &keys, &self.call).await.unwrap();
+        answers.into_iter().map(|answer| (answer.key, answer.fetched)).collect()
+    }
+
+    async fn probe(&self, canary: Option<i64>) -> Result<(), FailureKind> {
+        let canary = canary.map(Key::Number);
+        self.hn.probe(&self.hn.streams()[0].name, canary.as_ref()).await.map_err(|failure| failure.kind)
+    }
+}
+
+async fn fetch_one(status: u16, body: &str) -> Fetched {
+    world([("/v0/item/7.json", status, body)]).fetch([7]).await.into_values().next().unwrap()
+}
+
+#[tokio::test]
+async fn the_head_is_one_behind_the_highest_id() {
+    let head = async |status, body| world([("/v0/maxitem.json", status, body)]).head().await;
+    assert_eq!(head(200, "41\n").await, Ok(Position(42)));
+    for bad in ["", "null", "0", "-1", "4.5", "\"41\"", "{}", "<html>", "9223372036854775807", "99999999999999999999"] {
+        assert_eq!(head(200, bad).await, Err(FailureKind::Malformed), "{bad}");
+    }
+    assert_eq!(head(500, "41").await, Err(FailureKind::Server));
+}
+
+#[tokio::test]
+async fn every_id_of_a_span_is_a_key() {
+    let world = world([]);
+    let span = Span::new(Position(1), Position(1001));
+    let keys = world.hn.discover(&world.hn.streams()[0].name, span, &world.call).await.unwrap();
+    assert_eq!(keys, KeySet::Range(span));
+    assert_eq!(world.table.requests.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn a_job_costs_one_request_a_key_and_answers_each() {
+    let bodies: Vec<_> = (1..=100).map(|id| (format!("/v0/item/{id}.json"), format!("{{\"id\":{id}}}"))).collect();
+    let world = world(bodies.iter().map(|(path, body)| (path.as_str(), 200, body.as_str())));
+    let answers = world.fetch(1..=100).await;
+    assert_eq!(world.table.requests.load(Ordering::Relaxed), 100);
+    for (key, fetched) in &answers {
+        let Fetched::Found(record) = fetched else { panic!("{key}: {fetched:?}") };
+        assert_eq!((&record.key, &record.body.values[0]), (key, &Value::Int(key.number().unwrap())));
+    }
+    assert_eq!(answers.len(), 100);
+}
+
+#[tokio::test]
+async fn what_an_answer_means_for_its_key() {
+    assert!(matches!(fetch_one(200, "null").await, Fetched::Absent));
+    assert!(matches!(fetch_one(200, " null\n").await, Fetched::Absent));
+    use FailureKind as K;
+    for (status, body, kind) in [
+        (401, "{\"error\":\"Permission denied\"}", K::Denied),
+        (403, "", K::Denied),
+        (404, "null", K::NotFound),
+        (410, "", K::NotFound),
+        (500, "null", K::Server),
+        (503, "{\"id\":7}", K::Server),
+        (204, "", K::Status),
+        (304, "", K::Status),
+        (400, "", K::Status),
+        (200, "", K::Malformed),
+        (200, "<html>oops</html>", K::Malformed),
+        (200, "{\"id\":7,\"text\":\"hal", K::Malformed),
+        (200, "{\"id\":7}{", K::Malformed),
+        (200, "[7]", K::Malformed),
+        (200, "7", K::Malformed),
+        (200, "{\"id\":8}", K::WrongIdentity),
+        (200, "{\"type\":\"story\"}", K::WrongIdentity),
+        (200, "{\"id\":null}", K::WrongIdentity),
+    ] {
+        match fetch_one(status, body).await {
+            Fetched::Failed(failure) => {
+                assert_eq!(failure.kind, kind, "{status} {body}");
+                assert!(!failure.message.contains("oops") && !failure.message.contains("hal"), "{failure}");
+            }
+            other => panic!("{status} {body}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn held_back_texts_are_looked_at_again_more_often_when_new() {
+    let day = 24 * 3600;
+    for (time, expected) in [
+        (Some(NOW - 60), 8),
+        (Some(NOW - day), 8),
+        (Some(NOW - day - 1), 3),
+        (Some(NOW + 5 * day), 8),
+        (Some(i64::MAX), 8),
+        (None, 3),
+    ] {
+        let time = time.map(|time| format!(",\"time\":{time}")).unwrap_or_default();
+        match fetch_one(200, &format!("{{\"id\":7,\"text\":\"[delayed]\"{time}}}")).await {
+            Fetched::Delayed { record, looks } => {
+                assert_eq!(looks, expected, "{time}");
+                assert_eq!(record.body.values[6], Value::Text("[delayed]".into()));
+            }
+            other => panic!("{time}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn once_stopped_keys_are_skipped() {
+    let world = world([("/v0/item/7.json", 200, "{\"id\":7}")]);
+    world.hn.gateway().stop();
+    assert!(matches!(world.fetch([7]).await[&Key::Number(7)], Fetched::Skipped));
+    assert_eq!(world.head().await, Err(FailureKind::Internal));
+    assert_eq!(world.table.requests.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_takes_any_sound_answer_also_in_an_outage() {
+    let answers = [
+        ("/v0/item/1.json", 200, "null"),
+        ("/v0/item/2.json", 200, "{\"id\":3}"),
+        ("/v0/item/3.json", 500, ""),
+        ("/v0/item/4.json", 200, "<html>"),
+        ("/v0/maxitem.json", 200, "41"),
+    ];
+    let world = world(answers);
+    let until = world.hn.gateway().clock().moment() + Duration::from_secs(3600);
+    world.hn.gateway().pause(until, PauseReason::Outage);
+    assert_eq!(world.probe(Some(1)).await, Ok(()));
+    assert_eq!(world.probe(Some(2)).await, Ok(()));
+    assert_eq!(world.probe(Some(3)).await, Err(FailureKind::Server));
+    assert_eq!(world.probe(Some(4)).await, Err(FailureKind::Malformed));
+    assert_eq!(world.probe(None).await, Ok(()));
+}

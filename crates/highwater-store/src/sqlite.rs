@@ -1,0 +1,254 @@
+//! The store in one SQLite file: readable by other programs at any time, written by one process.
+
+mod claim;
+mod close;
+mod commit;
+mod error;
+mod exceptions;
+mod group;
+mod ledger;
+mod lock;
+mod open;
+mod plan;
+mod readers;
+mod replay;
+mod report;
+mod rows;
+mod runs;
+mod segments;
+mod session;
+mod streams;
+mod table;
+mod writer;
+
+use std::{future::Future, sync::Arc};
+
+use futures_util::future::BoxFuture;
+use highwater_core::{
+    BatchCounts, Exception, Key, KeySet, Lease, Position, Segment, SegmentId, SourceName, StreamId, Timestamp,
+    planted::{Bug, planted},
+    schema::Table,
+};
+pub use open::{Durability, Execution, GroupLimits, Mode, OpenOptions};
+
+use self::{
+    error::Sql,
+    lock::ProcessLock,
+    readers::Readers,
+    session::Session,
+    writer::{Haste, Weight, Writer},
+};
+use crate::{
+    Claim, Claimed, Close, Closed, Commit, Counts, ErrorKind, ExceptionFilter, Known, LedgerEntry, LedgerLine, Outlook,
+    Page, Plan, Result, RunEnd, RunStart, Store, StoreError, StoredRow, StreamRow,
+};
+
+pub struct SqliteStore {
+    readers: Readers,
+    /// Absent in a store opened for reading only. Dropped before the lock.
+    writer: Option<Writer>,
+    _lock: Option<ProcessLock>,
+}
+
+impl SqliteStore {
+    /// Short work on a local file, done where it is called.
+    pub fn open(options: OpenOptions) -> Result<SqliteStore> {
+        let path = open::resolve(&options.path)?;
+        if options.mode == Mode::ReadOnly {
+            let reader = open::checked_reader(&path)?;
+            let readers = Readers::new(path, Some(reader), options.execution);
+            return Ok(SqliteStore { readers, writer: None, _lock: None });
+        }
+        let lock = ProcessLock::acquire(&path)?;
+        let mut session = Session::new(open::writer(&path, options.durability)?);
+        session.recover().map_err(|fault| fault.while_doing("taking up what a dead process left"))?;
+        let writer = Writer::new(session, options.group, options.execution);
+        let readers = Readers::new(path, None, options.execution);
+        Ok(SqliteStore { readers, writer: Some(writer), _lock: Some(lock) })
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        weight: Weight,
+        work: impl FnOnce(&mut Session) -> Sql<T> + Send + 'static,
+    ) -> Result<T> {
+        let read_only =
+            || StoreError::new(ErrorKind::CannotOpen, format!("{doing}: the store is open for reading only"));
+        self.writer.as_ref().ok_or_else(read_only)?.submit(doing, weight, work).await
+    }
+
+    /// A write that others may be waiting for.
+    fn hasty<'a, T: Send + 'static>(
+        &'a self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Session) -> Sql<T> + Send + 'static,
+    ) -> BoxFuture<'a, Result<T>> {
+        Box::pin(self.write(doing, Weight::default(), work))
+    }
+
+    async fn commit_job(&self, commit: Arc<Commit>) -> Result<BatchCounts> {
+        if planted(Bug::StateBeforeData) {
+            return self.commit_state_before_data(&commit).await;
+        }
+        let weight = Weight {
+            rows: commit.records.len() + commit.settlements.len(),
+            bytes: commit.records.iter().map(rows::size_of).sum(),
+            haste: Haste::Gather,
+            first: Some(rows::first(&commit.records)),
+        };
+        self.write("committing a job", weight, move |session| commit::commit(session, &commit)).await
+    }
+
+    /// The planted bug: verdicts and cursor are durable while the rows may still be lost.
+    async fn commit_state_before_data(&self, commit: &Commit) -> Result<BatchCounts> {
+        let state = Commit { records: Vec::new(), ..commit.clone() };
+        let data = Commit { settlements: Vec::new(), cursor: None, ..commit.clone() };
+        let mut counts = self.hasty("committing state", move |session| commit::commit(session, &state)).await?;
+        tokio::task::yield_now().await;
+        counts.add(&self.hasty("committing data", move |session| commit::commit(session, &data)).await?);
+        Ok(counts)
+    }
+
+    async fn plan_all(&self, rest: plan::Rest) -> Result<()> {
+        let mut rest = Some(rest).filter(|rest| !rest.span.is_empty());
+        while let Some(chunk) = rest {
+            rest = self.hasty("laying segments", move |session| chunk.lay(&session.db)).await?;
+            // A long plan lets others write between its chunks.
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+
+    fn read<'a, T: Send + 'static>(
+        &'a self,
+        doing: &'static str,
+        work: impl FnOnce(&rusqlite::Connection) -> Sql<T> + Send + 'static,
+    ) -> impl Future<Output = Result<T>> + Send + 'a {
+        self.readers.read(doing, work)
+    }
+}
+
+impl Store for SqliteStore {
+    fn open_stream<'a>(&'a self, stream: &'a StreamId, axis: &'a str) -> BoxFuture<'a, Result<StreamRow>> {
+        let (stream, axis) = (stream.clone(), axis.to_owned());
+        self.hasty("opening a stream", move |session| streams::open(&session.db, &stream, &axis))
+    }
+
+    fn plan<'a>(&'a self, plan: Plan<'a>) -> BoxFuture<'a, Result<()>> {
+        let Plan { stream, purpose, span, segment_size } = plan;
+        Box::pin(self.plan_all(plan::Rest { stream: stream.clone(), purpose, span, segment_size }))
+    }
+
+    fn claim<'a>(&'a self, claim: Claim<'a>) -> BoxFuture<'a, Result<Vec<Claimed>>> {
+        let Claim { limit, lease_ttl, now, .. } = claim;
+        let (stream, owner) = (claim.stream.clone(), claim.owner.clone());
+        self.hasty("claiming segments", move |session| {
+            claim::claim(&session.db, &Claim { stream: &stream, owner: &owner, limit, lease_ttl, now })
+        })
+    }
+
+    fn known<'a>(
+        &'a self,
+        stream: &'a StreamId,
+        table: &'static Table,
+        keys: &'a KeySet,
+    ) -> BoxFuture<'a, Result<Known>> {
+        let (stream, keys) = (stream.clone(), keys.clone());
+        Box::pin(self.read("looking up keys", move |db| report::known(db, &stream, table, &keys)))
+    }
+
+    fn commit(&self, commit: Arc<Commit>) -> BoxFuture<'_, Result<BatchCounts>> {
+        Box::pin(self.commit_job(commit))
+    }
+
+    fn close(&self, close: Close) -> BoxFuture<'_, Result<Closed>> {
+        self.hasty("closing a segment", move |session| close::close(session, &close))
+    }
+
+    fn release<'a>(&'a self, leases: &'a [Lease]) -> BoxFuture<'a, Result<()>> {
+        let leases = leases.to_vec();
+        self.hasty("releasing segments", move |session| segments::release(&session.db, &leases))
+    }
+
+    fn heartbeat<'a>(&'a self, leases: &'a [Lease], now: Timestamp) -> BoxFuture<'a, Result<Vec<SegmentId>>> {
+        let leases = leases.to_vec();
+        self.hasty("renewing leases", move |session| segments::heartbeat(&session.db, &leases, now))
+    }
+
+    fn outlook<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<Outlook>> {
+        let stream = stream.clone();
+        Box::pin(self.read("looking for work", move |db| report::outlook(db, &stream)))
+    }
+
+    fn replay<'a>(
+        &'a self,
+        stream: &'a StreamId,
+        keys: Option<&'a [Key]>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<u64>> {
+        let (stream, keys) = (stream.clone(), keys.map(<[Key]>::to_vec));
+        self.hasty("replaying dead letters", move |session| replay::replay(&session.db, &stream, keys.as_deref(), now))
+    }
+
+    fn recount<'a>(&'a self, stream: &'a StreamId, table: &'static Table) -> BoxFuture<'a, Result<()>> {
+        let stream = stream.clone();
+        self.hasty("counting rows", move |session| replay::recount(&session.db, &stream, table))
+    }
+
+    fn begin_run<'a>(&'a self, run: &'a RunStart) -> BoxFuture<'a, Result<()>> {
+        let run = run.clone();
+        self.hasty("noting the start of a run", move |session| runs::begin(&session.db, &run))
+    }
+
+    fn end_run<'a>(&'a self, run: &'a RunEnd) -> BoxFuture<'a, Result<()>> {
+        let run = run.clone();
+        self.hasty("noting the end of a run", move |session| runs::end(&session.db, &run))
+    }
+
+    fn append_ledger<'a>(&'a self, entry: &'a LedgerEntry) -> BoxFuture<'a, Result<()>> {
+        let entry = entry.clone();
+        self.hasty("writing to the ledger", move |session| session.append(&entry))
+    }
+
+    fn streams(&self) -> BoxFuture<'_, Result<Vec<StreamRow>>> {
+        Box::pin(self.read("reading streams", streams::all))
+    }
+
+    fn counts<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<Counts>> {
+        let stream = stream.clone();
+        Box::pin(self.read("counting segments", move |db| report::counts(db, &stream)))
+    }
+
+    fn segments<'a>(
+        &'a self,
+        stream: &'a StreamId,
+        page: Page<(Position, SegmentId)>,
+    ) -> BoxFuture<'a, Result<Vec<Segment>>> {
+        let stream = stream.clone();
+        Box::pin(self.read("reading segments", move |db| report::segments(db, &stream, &page)))
+    }
+
+    fn exceptions<'a>(
+        &'a self,
+        stream: &'a StreamId,
+        filter: ExceptionFilter,
+        page: Page<Key>,
+    ) -> BoxFuture<'a, Result<Vec<Exception>>> {
+        let stream = stream.clone();
+        Box::pin(self.read("reading exceptions", move |db| report::exceptions(db, &stream, filter, &page)))
+    }
+
+    fn rows<'a>(&'a self, table: &'static Table, page: Page<Key>) -> BoxFuture<'a, Result<Vec<StoredRow>>> {
+        Box::pin(self.read("reading rows", move |db| report::rows(db, table, &page)))
+    }
+
+    fn ledger<'a>(&'a self, source: &'a SourceName, page: Page<i64>) -> BoxFuture<'a, Result<Vec<LedgerLine>>> {
+        let source = source.clone();
+        Box::pin(self.read("reading the ledger", move |db| ledger::page(db, &source, &page)))
+    }
+
+    fn integrity(&self) -> BoxFuture<'_, Result<Vec<String>>> {
+        Box::pin(self.read("checking the database", report::integrity))
+    }
+}

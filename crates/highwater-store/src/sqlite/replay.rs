@@ -1,0 +1,72 @@
+//! Putting dead letters back to work, and counting anew what was repaired.
+
+use std::collections::BTreeSet;
+
+use highwater_core::{Key, Pending, SegmentId, SegmentStatus, StreamId, Timestamp, schema::Table};
+use rusqlite::{Connection, params};
+
+use super::{error::Sql, segments};
+
+pub(super) fn replay(db: &Connection, stream: &StreamId, keys: Option<&[Key]>, now: Timestamp) -> Sql<u64> {
+    let mut segments = BTreeSet::new();
+    let replayed = match keys {
+        None => revive(db, stream, None, now, &mut segments)?,
+        Some(keys) => {
+            let mut replayed = 0;
+            for key in keys {
+                replayed += revive(db, stream, Some(key), now, &mut segments)?;
+            }
+            replayed
+        }
+    };
+    for id in segments {
+        wake(db, id, now)?;
+    }
+    Ok(replayed)
+}
+
+fn revive(
+    db: &Connection,
+    stream: &StreamId,
+    key: Option<&Key>,
+    now: Timestamp,
+    owners: &mut BTreeSet<SegmentId>,
+) -> Sql<u64> {
+    let only = if key.is_some() { "item_key = ?5" } else { "?5 IS NULL" };
+    let mut update = db.prepare_cached(&format!(
+        "UPDATE ingest_exceptions SET state = 'retry_wait', attempts = 0, next_retry_at = ?3, reason = ?4
+         WHERE source = ?1 AND stream = ?2 AND state = 'dead_letter' AND {only}
+         RETURNING segment_id"
+    ))?;
+    let (source, stream) = (stream.source.as_str(), stream.stream.as_str());
+    let key = key.map(Key::to_string);
+    let mut rows = update.query(params![source, stream, now.as_millis(), Pending::Replayed.as_str(), key])?;
+    let mut revived = 0;
+    while let Some(row) = rows.next()? {
+        revived += 1;
+        owners.insert(SegmentId(row.get(0)?));
+    }
+    Ok(revived)
+}
+
+/// A segment that nobody works on waits for its retries again, also one that was sealed over them.
+fn wake(db: &Connection, id: SegmentId, now: Timestamp) -> Sql<()> {
+    match segments::read(db, id)?.map(|segment| segment.lease.status) {
+        Some(SegmentStatus::RetryWait | SegmentStatus::Sealed | SegmentStatus::DeadLetter) => {
+            segments::put_down(db, id, SegmentStatus::RetryWait, Some(now))
+        }
+        // At work, or will be: its retries are found when it is closed.
+        Some(SegmentStatus::Pending | SegmentStatus::InProgress) | None => Ok(()),
+    }
+}
+
+pub(super) fn recount(db: &Connection, stream: &StreamId, table: &'static Table) -> Sql<()> {
+    db.execute(
+        &format!(
+            "UPDATE ingest_streams SET stored = (SELECT count(*) FROM \"{}\") WHERE source = ?1 AND stream = ?2",
+            table.name
+        ),
+        [stream.source.as_str(), stream.stream.as_str()],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,210 @@
+//! Storing the rows of mirrored objects, and reading them back. Whether a row changed is the core's to say.
+
+use std::{borrow::Cow, collections::BTreeSet};
+
+use highwater_core::{
+    Body, Change, Key, Record, Timestamp,
+    planted::{Bug, planted},
+    schema::Table,
+};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
+
+use super::{
+    error::{Fault, Sql},
+    session::Session,
+    table::{EdgeSql, KeyParam, TableSql, ValueParam, values_of},
+};
+
+/// What storing a batch of records did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stored {
+    pub(super) new: u64,
+    pub(super) changed: u64,
+    pub(super) unchanged: u64,
+}
+
+/// A row as it lies in its table.
+pub(super) struct Kept {
+    pub(super) body: Body,
+    pub(super) last_fetched_at: Timestamp,
+    pub(super) last_changed_at: Timestamp,
+    pub(super) row_check: i64,
+}
+
+/// Stores records in the order of their keys, which fills pages from left to right.
+pub(super) fn store(session: &mut Session, records: &[Record], now: Timestamp) -> Sql<Stored> {
+    let mut stored = Stored::default();
+    let mut records: Vec<_> = records.iter().collect();
+    records.sort_by(|a, b| place(a).cmp(&place(b)));
+    for batch in records.chunk_by(|a, b| a.table.name == b.table.name) {
+        let sql = session.table(batch[0].table);
+        let mut rows = Rows::of(&session.db, batch[0].table, &sql)?;
+        for record in batch {
+            match rows.store(record, now)? {
+                Change::New => stored.new += 1,
+                Change::Changed => stored.changed += 1,
+                Change::Unchanged | Change::Reordered => stored.unchanged += 1,
+            }
+        }
+    }
+    Ok(stored)
+}
+
+/// Where a batch begins to write.
+pub(super) fn first(records: &[Record]) -> (&'static str, Key) {
+    let first = records.iter().map(place).min();
+    first.map_or(("", Key::Number(0)), |(table, key)| (table, key.clone()))
+}
+
+fn place(record: &Record) -> (&'static str, &Key) {
+    (record.table.name, &record.key)
+}
+
+/// One table, with the statements of the common case at hand.
+struct Rows<'a> {
+    db: &'a Connection,
+    table: &'static Table,
+    sql: &'a TableSql,
+    insert: CachedStatement<'a>,
+    insert_edge: Option<CachedStatement<'a>>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(db: &'a Connection, table: &'static Table, sql: &'a TableSql) -> Sql<Self> {
+        let insert = db.prepare_cached(&sql.insert)?;
+        let insert_edge = sql.edges.as_ref().map(|edges| db.prepare_cached(&edges.insert)).transpose()?;
+        Ok(Rows { db, table, sql, insert, insert_edge })
+    }
+
+    fn store(&mut self, record: &Record, now: Timestamp) -> Sql<Change> {
+        let body = distinct(&record.body);
+        let check = body.checksum();
+        if self.insert(&body, check, now)? {
+            self.add_edges(&record.key, &body.edges)?;
+            return Ok(Change::New);
+        }
+        let kept = read(self.db, self.table, self.sql, &record.key)?
+            .ok_or_else(|| Fault::refused(format!("row {} is neither new nor there", record.key)))?;
+        let change = kept.body.change_to(&body);
+        if change == Change::Changed {
+            self.keep_version(&record.key, &kept)?;
+            self.update(record, &body, check, now)?;
+        } else {
+            // The check as well: it heals if only that was damaged.
+            self.db.prepare_cached(&self.sql.touch)?.execute(params![now.as_millis(), check, KeyParam(&record.key)])?;
+        }
+        if kept.body.edges != body.edges {
+            self.replace_edges(&record.key, &body.edges)?;
+        }
+        Ok(change)
+    }
+
+    /// Whether the row is new.
+    fn insert(&mut self, body: &Body, check: i64, now: Timestamp) -> Sql<bool> {
+        let width = body.values.len();
+        for (index, value) in body.values.iter().enumerate() {
+            self.insert.raw_bind_parameter(index + 1, ValueParam(value))?;
+        }
+        for offset in 1..=3 {
+            self.insert.raw_bind_parameter(width + offset, now.as_millis())?;
+        }
+        self.insert.raw_bind_parameter(width + 4, check)?;
+        Ok(self.insert.raw_execute()? == 1)
+    }
+
+    fn update(&self, record: &Record, body: &Body, check: i64, now: Timestamp) -> Sql<()> {
+        let mut update = self.db.prepare_cached(&self.sql.update)?;
+        let width = body.values.len();
+        for (index, value) in body.values.iter().enumerate() {
+            update.raw_bind_parameter(index + 1, ValueParam(value))?;
+        }
+        update.raw_bind_parameter(width + 1, now.as_millis())?;
+        update.raw_bind_parameter(width + 2, now.as_millis())?;
+        update.raw_bind_parameter(width + 3, check)?;
+        update.raw_bind_parameter(width + 4, KeyParam(&record.key))?;
+        update.raw_execute()?;
+        Ok(())
+    }
+
+    /// A version bears the time its body was first seen: it lasted until the next one's.
+    fn keep_version(&self, key: &Key, kept: &Kept) -> Sql<()> {
+        if let Some(keep_version) = &self.sql.keep_version {
+            let body = kept.body.to_json(self.table).to_string();
+            let mut keep = self.db.prepare_cached(keep_version)?;
+            keep.execute(params![KeyParam(key), kept.last_changed_at.as_millis(), body])?;
+        }
+        Ok(())
+    }
+
+    fn replace_edges(&mut self, key: &Key, edges: &[i64]) -> Sql<()> {
+        if let Some(sql) = &self.sql.edges
+            && !planted(Bug::KidsNotReplaced)
+        {
+            self.db.prepare_cached(&sql.delete)?.execute([KeyParam(key)])?;
+        }
+        self.add_edges(key, edges)
+    }
+
+    fn add_edges(&mut self, key: &Key, edges: &[i64]) -> Sql<()> {
+        if edges.is_empty() {
+            return Ok(());
+        }
+        let (Some(insert), Some(parent)) = (&mut self.insert_edge, key.number()) else {
+            return Err(Fault::refused(format!("row {key} of {} cannot have edges", self.table.name)));
+        };
+        for (order, member) in (0i64..).zip(edges) {
+            insert.execute([parent, *member, order])?;
+        }
+        Ok(())
+    }
+}
+
+/// A remote may name an edge twice; the first place counts. The same list must come back from the table.
+fn distinct(body: &Body) -> Cow<'_, Body> {
+    let mut seen = BTreeSet::new();
+    if body.edges.len() < 2 || body.edges.iter().all(|edge| seen.insert(*edge)) {
+        return Cow::Borrowed(body);
+    }
+    seen.clear();
+    let edges = body.edges.iter().copied().filter(|edge| seen.insert(*edge)).collect();
+    Cow::Owned(Body { values: body.values.clone(), edges })
+}
+
+fn read(db: &Connection, table: &Table, sql: &TableSql, key: &Key) -> Sql<Option<Kept>> {
+    let mut select = db.prepare_cached(&sql.select)?;
+    let Some(mut kept) = select.query_row([KeyParam(key)], |row| kept_of(table, row)).optional()? else {
+        return Ok(None);
+    };
+    if let (Some(edges), Some(parent)) = (&sql.edges, key.number()) {
+        kept.body.edges = edges_of(db, edges, parent)?;
+    }
+    Ok(Some(kept))
+}
+
+/// Without its edges.
+pub(super) fn kept_of(table: &Table, row: &Row<'_>) -> rusqlite::Result<Kept> {
+    let width = table.columns.len();
+    Ok(Kept {
+        body: Body { values: values_of(table, row)?, edges: Vec::new() },
+        last_fetched_at: Timestamp::from_millis(row.get(width)?),
+        last_changed_at: Timestamp::from_millis(row.get(width + 1)?),
+        row_check: row.get(width + 2)?,
+    })
+}
+
+fn edges_of(db: &Connection, sql: &EdgeSql, parent: i64) -> Sql<Vec<i64>> {
+    let mut select = db.prepare_cached(&sql.select)?;
+    let members = select.query_map([parent], |row| row.get(0))?;
+    Ok(members.collect::<Result<_, _>>()?)
+}
+
+/// Roughly what a record takes in the log.
+pub(super) fn size_of(record: &Record) -> usize {
+    use highwater_core::Value;
+    let value = |value: &Value| match value {
+        Value::Text(text) | Value::Json(text) => text.len(),
+        Value::Ints(numbers) => 8 * numbers.len(),
+        Value::Null | Value::Bool(_) | Value::Int(_) => 8,
+    };
+    record.body.values.iter().map(value).sum::<usize>() + 24 * record.body.edges.len()
+}

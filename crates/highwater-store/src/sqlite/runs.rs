@@ -1,0 +1,53 @@
+//! The record of runs.
+
+use highwater_core::Timestamp;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::error::Sql;
+use crate::{RunEnd, RunOutcome, RunStart};
+
+pub(super) fn begin(db: &Connection, run: &RunStart) -> Sql<()> {
+    db.execute(
+        "INSERT INTO ingest_runs (run_id, source, command, started_at, worker_count, outcome)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (run_id) DO NOTHING",
+        params![
+            run.id,
+            run.source.as_str(),
+            run.command,
+            run.at.as_millis(),
+            run.workers,
+            RunOutcome::Running.as_str()
+        ],
+    )?;
+    Ok(())
+}
+
+pub(super) fn end(db: &Connection, run: &RunEnd) -> Sql<()> {
+    let started = db
+        .query_row("SELECT started_at FROM ingest_runs WHERE run_id = ?1", [&run.id], |row| row.get(0))
+        .optional()?
+        .map(Timestamp::from_millis);
+    let seconds = started.map(|started| run.at.since(started).as_secs_f64()).filter(|seconds| *seconds > 0.0);
+    db.execute(
+        "UPDATE ingest_runs SET ended_at = ?2, items = ?3, requests = ?4, outcome = ?5,
+            throughput_items_per_second = ?6 WHERE run_id = ?1",
+        params![
+            run.id,
+            run.at.as_millis(),
+            run.items.cast_signed(),
+            run.requests.cast_signed(),
+            run.outcome.as_str(),
+            seconds.map(|seconds| run.items as f64 / seconds),
+        ],
+    )?;
+    Ok(())
+}
+
+/// Runs that never came to their end.
+pub(super) fn recover(db: &Connection) -> Sql<()> {
+    db.execute(
+        "UPDATE ingest_runs SET outcome = ?1 WHERE outcome = ?2",
+        [RunOutcome::Failed.as_str(), RunOutcome::Running.as_str()],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! The row of a stream: its span, its frontier, and how many rows it has stored.
+
+use highwater_core::{Position, Span, StreamId, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::error::{Fault, Sql};
+use crate::StreamRow;
+
+const COLUMNS: &str = "source, stream, axis, origin, target, frontier, stored";
+
+pub(super) fn open(db: &Connection, stream: &StreamId, axis: &str) -> Sql<StreamRow> {
+    db.execute(
+        "INSERT INTO ingest_streams (source, stream, axis, origin, frontier, target) VALUES (?1, ?2, ?3, 0, 0, 0)
+         ON CONFLICT (source, stream) DO NOTHING",
+        params![stream.source.as_str(), stream.stream.as_str(), axis],
+    )?;
+    read(db, stream)
+}
+
+pub(super) fn read(db: &Connection, stream: &StreamId) -> Sql<StreamRow> {
+    let mut select =
+        db.prepare_cached(&format!("SELECT {COLUMNS} FROM ingest_streams WHERE source = ?1 AND stream = ?2"))?;
+    let mut rows = select.query([stream.source.as_str(), stream.stream.as_str()])?;
+    match rows.next()? {
+        Some(row) => row_of(row),
+        None => Err(Fault::refused(format!("stream {stream} was never opened"))),
+    }
+}
+
+pub(super) fn all(db: &Connection) -> Sql<Vec<StreamRow>> {
+    let mut select = db.prepare_cached(&format!("SELECT {COLUMNS} FROM ingest_streams ORDER BY source, stream"))?;
+    let mut rows = select.query([])?;
+    let mut streams = Vec::new();
+    while let Some(row) = rows.next()? {
+        streams.push(row_of(row)?);
+    }
+    Ok(streams)
+}
+
+fn row_of(row: &Row<'_>) -> Sql<StreamRow> {
+    let name = |index| row.get_ref(index)?.as_str().map_err(rusqlite::Error::from);
+    let id = StreamId {
+        source: name(0)?.parse().map_err(Fault::nonsense)?,
+        stream: name(1)?.parse().map_err(Fault::nonsense)?,
+    };
+    Ok(StreamRow {
+        id,
+        axis: row.get(2)?,
+        span: Span::new(Position(row.get(3)?), Position(row.get(4)?)),
+        frontier: Position(row.get(5)?),
+        stored: row.get::<_, i64>(6)?.cast_unsigned(),
+    })
+}
+
+pub(super) fn place(db: &Connection, stream: &StreamId, span: Span, frontier: Position) -> Sql<()> {
+    db.prepare_cached(
+        "UPDATE ingest_streams SET origin = ?3, target = ?4, frontier = ?5 WHERE source = ?1 AND stream = ?2",
+    )?
+    .execute(params![stream.source.as_str(), stream.stream.as_str(), span.start().0, span.end().0, frontier.0])?;
+    Ok(())
+}
+
+pub(super) fn count_stored(db: &Connection, stream: &StreamId, new: u64, now: Timestamp) -> Sql<()> {
+    db.prepare_cached(
+        "UPDATE ingest_streams SET stored = stored + ?3, updated_at = ?4 WHERE source = ?1 AND stream = ?2",
+    )?
+    .execute(params![stream.source.as_str(), stream.stream.as_str(), new.cast_signed(), now.as_millis()])?;
+    Ok(())
+}
+
+/// Moves the frontier to the lowest segment that is not sealed. Never back: a segment that was passed and is at work
+/// again does not undo what was promised.
+pub(super) fn advance(db: &Connection, stream: &StreamId, now: Timestamp) -> Sql<Position> {
+    let mut lowest = db.prepare_cached(
+        "SELECT start_pos FROM ingest_segments
+         WHERE source = ?1 AND stream = ?2 AND purpose = 'catchup' AND status <> 'sealed'
+         ORDER BY start_pos LIMIT 1",
+    )?;
+    let names = [stream.source.as_str(), stream.stream.as_str()];
+    let unsealed = lowest.query_row(names, |row| row.get(0).map(Position)).optional()?;
+    let row = read(db, stream)?;
+    let frontier = unsealed.unwrap_or(row.span.end()).max(row.frontier);
+    move_to(db, stream, frontier, now)?;
+    Ok(frontier)
+}
+
+pub(super) fn move_to(db: &Connection, stream: &StreamId, frontier: Position, now: Timestamp) -> Sql<()> {
+    db.prepare_cached(
+        "UPDATE ingest_streams SET frontier = ?3, updated_at = ?4 WHERE source = ?1 AND stream = ?2 AND frontier <> ?3",
+    )?
+    .execute(params![stream.source.as_str(), stream.stream.as_str(), frontier.0, now.as_millis()])?;
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! The SQL of a described table, and how its values lie in columns.
+
+use highwater_core::{
+    Key, Value,
+    schema::{Column, ColumnType, Edges, Table},
+};
+use rusqlite::{
+    Row, ToSql,
+    types::{ToSqlOutput, ValueRef},
+};
+
+pub(super) struct TableSql {
+    /// The columns in order, then `first_seen_at`, `last_fetched_at`, `last_changed_at`, `row_check`.
+    pub(super) insert: String,
+    /// The columns in order, then `last_fetched_at`, `last_changed_at`, `row_check`; by key.
+    pub(super) select: String,
+    /// As `select`, in order of the key; `{}` stands for nothing, so a page adds its own condition.
+    pub(super) select_all: String,
+    /// The columns in order, then `last_fetched_at`, `last_changed_at`, `row_check`, key.
+    pub(super) update: String,
+    /// `last_fetched_at`, `row_check`, key.
+    pub(super) touch: String,
+    /// Key, `seen_at`, body.
+    pub(super) keep_version: Option<String>,
+    pub(super) edges: Option<EdgeSql>,
+    pub(super) key: &'static str,
+}
+
+pub(super) struct EdgeSql {
+    pub(super) insert: String,
+    pub(super) delete: String,
+    pub(super) select: String,
+    /// Parent and member of all parents in a closed range.
+    pub(super) select_range: String,
+}
+
+impl TableSql {
+    pub(super) fn of(table: &'static Table) -> Self {
+        let name = table.name;
+        let key = key_column(table).name;
+        let columns = joined(table, |column| format!("\"{}\"", column.name));
+        let places = (1..=table.columns.len() + 4).map(|n| format!("?{n}")).collect::<Vec<_>>().join(", ");
+        let assigned = joined(table, |column| format!("\"{0}\" = ?{1}", column.name, place(table, column)));
+        let width = table.columns.len();
+        let select_all = format!("SELECT {columns}, last_fetched_at, last_changed_at, row_check FROM \"{name}\"");
+        TableSql {
+            insert: format!(
+                "INSERT INTO \"{name}\" ({columns}, first_seen_at, last_fetched_at, last_changed_at, row_check)
+                 VALUES ({places}) ON CONFLICT (\"{key}\") DO NOTHING"
+            ),
+            select: format!("{select_all} WHERE \"{key}\" = ?1"),
+            select_all,
+            update: format!(
+                "UPDATE \"{name}\" SET {assigned}, last_fetched_at = ?{}, last_changed_at = ?{}, row_check = ?{}
+                 WHERE \"{key}\" = ?{}",
+                width + 1,
+                width + 2,
+                width + 3,
+                width + 4
+            ),
+            touch: format!("UPDATE \"{name}\" SET last_fetched_at = ?1, row_check = ?2 WHERE \"{key}\" = ?3"),
+            keep_version: table
+                .versions
+                .map(|versions| format!("INSERT INTO \"{versions}\" (\"{key}\", seen_at, body) VALUES (?1, ?2, ?3)")),
+            edges: table.edges.as_ref().map(EdgeSql::of),
+            key,
+        }
+    }
+}
+
+impl EdgeSql {
+    fn of(edges: &Edges) -> Self {
+        let Edges { table, parent, member, order, .. } = edges;
+        EdgeSql {
+            insert: format!(
+                "INSERT INTO \"{table}\" (\"{parent}\", \"{member}\", \"{order}\") VALUES (?1, ?2, ?3)
+                 ON CONFLICT DO NOTHING"
+            ),
+            delete: format!("DELETE FROM \"{table}\" WHERE \"{parent}\" = ?1"),
+            select: format!("SELECT \"{member}\" FROM \"{table}\" WHERE \"{parent}\" = ?1 ORDER BY \"{order}\""),
+            select_range: format!(
+                "SELECT \"{parent}\", \"{member}\" FROM \"{table}\" WHERE \"{parent}\" BETWEEN ?1 AND ?2
+                 ORDER BY \"{parent}\", \"{order}\""
+            ),
+        }
+    }
+}
+
+fn joined(table: &Table, spell: impl Fn(&Column) -> String) -> String {
+    table.columns.iter().map(spell).collect::<Vec<_>>().join(", ")
+}
+
+fn place(table: &Table, column: &Column) -> usize {
+    table.position(column.name).expect("a column of this table") + 1
+}
+
+/// The column that names a row. Sources describe tables with exactly one.
+pub(super) fn key_column(table: &'static Table) -> &'static Column {
+    table.key_columns().next().expect("a table names the column of its key").1
+}
+
+/// A key as the column of its table holds it.
+pub(super) struct KeyParam<'a>(pub(super) &'a Key);
+
+impl ToSql for KeyParam<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self.0 {
+            Key::Number(number) => ToSqlOutput::from(*number),
+            Key::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+        })
+    }
+}
+
+/// The key of a row of `table`. A text column may hold digits, which are a number to us.
+pub(super) fn key_of(value: &Value) -> Key {
+    match value {
+        Value::Int(number) => Key::Number(*number),
+        Value::Text(text) | Value::Json(text) => Key::from(text.as_str()),
+        Value::Null | Value::Bool(_) | Value::Ints(_) => Key::from(""),
+    }
+}
+
+/// A value as its column holds it.
+pub(super) struct ValueParam<'a>(pub(super) &'a Value);
+
+impl ToSql for ValueParam<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self.0 {
+            Value::Null => ToSqlOutput::Borrowed(ValueRef::Null),
+            Value::Bool(flag) => ToSqlOutput::from(*flag),
+            Value::Int(number) => ToSqlOutput::from(*number),
+            Value::Text(text) | Value::Json(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+            Value::Ints(numbers) => ToSqlOutput::from(spelled(numbers)),
+        })
+    }
+}
+
+fn spelled(numbers: &[i64]) -> String {
+    serde_json::Value::from(numbers.to_vec()).to_string()
+}
+
+/// Reads what lies in the columns. What its column should not hold comes back as what it is, so that it differs from
+/// anything a source says, instead of stopping those who would repair it.
+pub(super) fn values_of(table: &Table, row: &Row<'_>) -> rusqlite::Result<Vec<Value>> {
+    table.columns.iter().enumerate().map(|(index, column)| Ok(value_of(column.kind, row.get_ref(index)?))).collect()
+}
+
+fn value_of(kind: ColumnType, cell: ValueRef<'_>) -> Value {
+    match (kind, cell) {
+        (_, ValueRef::Null) => Value::Null,
+        (ColumnType::Bool, ValueRef::Integer(flag @ 0..=1)) => Value::Bool(flag == 1),
+        (_, ValueRef::Integer(number)) => Value::Int(number),
+        (_, ValueRef::Real(number)) => Value::Text(number.to_string()),
+        (kind, ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            match kind {
+                ColumnType::Json => Value::Json(text),
+                ColumnType::Ints => serde_json::from_str(&text).map_or(Value::Text(text), Value::Ints),
+                ColumnType::Int | ColumnType::Text | ColumnType::Bool => Value::Text(text),
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The cases every backend must pass, and the scene they play in. A case is a sentence and an async function; a
+//! backend's tests generate one test each with [`store_suite!`](crate::store_suite).
+
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed case")]
+
+pub mod exceptions;
+pub mod frontier;
+pub mod leases;
+pub mod plans;
+pub mod reports;
+pub mod rows;
+pub mod scene;
+mod tables;
+
+pub use scene::{Lab, Scene};
+pub use tables::{ITEMS, USERS, item, user};
+
+macro_rules! cases {
+    (($d:tt) $($module:ident: $($name:ident)+;)+) => {
+        /// One test for each case: `store_suite!(run)`, where `run` takes a case and gives it a fresh [`Lab`].
+        #[macro_export]
+        macro_rules! store_suite {
+            ($d run:path) => {
+                $($(
+                    #[test]
+                    fn $name() {
+                        $d run(|lab| ::std::boxed::Box::pin($crate::suite::$module::$name(lab)));
+                    }
+                )+)+
+            };
+        }
+    };
+}
+
+cases! { ($)
+    leases:
+        a_late_commit_is_fenced_off
+        a_silent_segment_is_taken_over_after_its_ttl
+        a_released_segment_keeps_what_is_committed
+        due_retries_go_first_then_the_abandoned_then_the_lowest
+        only_what_is_due_is_handed_out;
+    plans:
+        segments_tile_at_every_chunk
+        an_origin_sinks_and_takes_the_frontier_along
+        a_plan_laid_twice_is_laid_once
+        a_plan_that_leaves_a_gap_is_refused
+        fifty_million_ids_are_cut_quickly;
+    frontier:
+        the_frontier_crosses_only_a_gap_free_prefix
+        dead_letters_hold_the_frontier_or_are_passed
+        a_rescan_never_moves_the_frontier
+        a_rescan_heals_a_held_segment
+        what_a_rescan_left_open_holds_the_frontier
+        a_failed_second_look_does_not_undo_a_confirmed_absence
+        a_segment_that_does_not_add_up_is_not_sealed;
+    rows:
+        a_changed_body_is_kept_as_a_version
+        the_order_of_edges_is_no_version
+        edges_that_are_gone_are_gone
+        an_edge_named_twice_counts_once
+        the_same_commit_twice_changes_nothing
+        an_absence_leaves_the_stored_body_alone
+        any_text_comes_back_as_it_went_in
+        a_large_value_comes_back_whole
+        rows_with_names_for_keys_are_rows_too
+        a_refused_row_takes_nothing_else_down
+        a_damaged_row_is_noticed_and_repaired
+        the_last_content_outlives_its_item;
+    exceptions:
+        an_exception_lives_from_the_first_try_to_the_last
+        dead_letters_come_back_to_life
+        a_passed_dead_letter_is_replayed_behind_the_frontier
+        the_outlook_tells_retries_from_the_unpublished;
+    reports:
+        pages_join_to_the_whole
+        known_keys_are_told_by_range_and_by_name
+        the_ledger_holds_after_everything
+        a_run_is_measured
+        the_database_finds_itself_sound;
+}

@@ -1,0 +1,265 @@
+//! The command line as typed: parsing touches nothing.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use highwater_engine::Sample;
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "highwater",
+    version,
+    about = "Mirrors rate-limited APIs into a database you own, and proves how far the mirror is complete.",
+    after_help = EXAMPLES,
+    max_term_width = 110
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  highwater demo                     see a mirror built under faults, killed, resumed and proven
+  highwater sync hn --last 10000     mirror the newest 10,000 items into ./highwater.db
+  highwater sync hn                  mirror all of Hacker News; stop and start it as you like
+  highwater status                   how far is it
+  highwater verify hn                compare with the remote and prove it
+
+Exit codes: 0 done and complete, 1 failed, 2 bad usage or configuration, 3 finished but something is unaccounted for,
+4 credentials missing or refused, 130/143 stopped by a signal in order.";
+
+#[derive(Clone, Debug, ClapArgs)]
+pub(crate) struct Global {
+    /// Configuration file [default: ./highwater.toml, then the user's config folder]
+    #[arg(long, global = true, env = "HIGHWATER_CONFIG", value_name = "PATH")]
+    pub(crate) config: Option<PathBuf>,
+    /// Store to use instead of the configured one, as sqlite:PATH
+    #[arg(long, global = true, env = "HIGHWATER_STORE", value_name = "URL", num_args = 0..=1, default_missing_value = "")]
+    store: Vec<String>,
+    /// Print the result as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// No progress and no summary, errors only
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// Log more; twice for still more
+    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+impl Global {
+    pub(crate) fn store_url(&self) -> Option<&str> {
+        self.store.iter().rfind(|url| !url.is_empty()).map(String::as_str)
+    }
+
+    /// `verify --store`, without a URL, asks for a check of the store's own files.
+    pub(crate) fn names_store_only(&self) -> bool {
+        self.store.iter().any(String::is_empty)
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Write a commented highwater.toml
+    Init(InitArgs),
+    /// Catch up with the remote, then exit
+    #[command(after_help = SYNC_EXAMPLES)]
+    Sync(SyncArgs),
+    /// Show how far each mirror is
+    Status(StatusArgs),
+    /// Compare the mirror with the remote and prove its completeness
+    #[command(after_help = VERIFY_EXAMPLES)]
+    Verify(VerifyArgs),
+    /// List, show and replay what could not be mirrored
+    #[command(name = "dead-letters", after_help = DEAD_LETTER_EXAMPLES)]
+    DeadLetters(DeadLetterArgs),
+    /// Show the record of what was done, or check its chain
+    Ledger(LedgerArgs),
+    /// Run a simulated API, to rehearse a configuration against it
+    #[command(after_help = SIMULATE_EXAMPLES)]
+    Simulate(SimulateArgs),
+    /// The two-minute tour: simulator, sync under faults, a crash, resume, verify
+    Demo(DemoArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct InitArgs {
+    /// Where to write it
+    #[arg(default_value = "highwater.toml", value_name = "PATH")]
+    pub(crate) path: PathBuf,
+    /// Overwrite an existing file
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+const SYNC_EXAMPLES: &str = "\
+Examples:
+  highwater sync hn                        everything up to now
+  highwater sync hn --last 10000           only the newest 10,000 ids (later syncs go on from there)
+  highwater sync hn --from 1 --to 500000   a range of ids, both ends included
+  highwater sync hn --force --last 1000    fetch the newest 1,000 again and count what differed";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SyncArgs {
+    /// Sources to catch up [default: all in the configuration]
+    #[arg(value_name = "SOURCE")]
+    pub(crate) sources: Vec<String>,
+    /// First id to mirror; lowers the origin, never raises it
+    #[arg(long, value_name = "ID", conflicts_with = "last")]
+    pub(crate) from: Option<i64>,
+    /// Last id to mirror, included
+    #[arg(long, value_name = "ID")]
+    pub(crate) to: Option<i64>,
+    /// Only the newest N ids
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) last: Option<u64>,
+    /// Fetch again what is stored already, and count what differed
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StatusArgs {
+    /// Only this source
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: Option<String>,
+}
+
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  highwater verify hn                 all keys up to 10,000, a sample of 10,000 above
+  highwater verify hn --sample all    every key
+  highwater verify --store            check the files of the store itself
+
+Verify repairs nothing; 'highwater sync SOURCE --force' does. Exit code 0 means complete and sound, 3 that something is
+missing, differs or cannot be explained.";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct VerifyArgs {
+    /// The source to verify
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: Option<String>,
+    /// How many keys to compare with the remote: a number, or 'all'
+    #[arg(long, value_name = "N", value_parser = parse_sample)]
+    pub(crate) sample: Option<Sample>,
+}
+
+fn parse_sample(text: &str) -> Result<Sample, String> {
+    match text {
+        "all" => Ok(Sample::All),
+        _ => text.parse().map(Sample::Count).map_err(|_| "expected a number or 'all'".into()),
+    }
+}
+
+const DEAD_LETTER_EXAMPLES: &str = "\
+Examples:
+  highwater dead-letters list hn
+  highwater dead-letters show hn 8863
+  highwater dead-letters replay hn          put all back to work; the next sync fetches them
+  highwater dead-letters replay hn 8863 --now";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DeadLetterArgs {
+    #[command(subcommand)]
+    pub(crate) verb: DeadLetterVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DeadLetterVerb {
+    /// One line for each dead letter
+    List {
+        #[arg(value_name = "SOURCE")]
+        source: Option<String>,
+    },
+    /// Everything known about a key
+    Show {
+        #[arg(value_name = "SOURCE")]
+        source: String,
+        #[arg(value_name = "KEY")]
+        key: String,
+    },
+    /// Put dead letters back to work
+    Replay {
+        #[arg(value_name = "SOURCE")]
+        source: Option<String>,
+        /// Only these keys [default: all]
+        #[arg(value_name = "KEY")]
+        keys: Vec<String>,
+        /// Fetch them at once
+        #[arg(long)]
+        now: bool,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LedgerArgs {
+    /// Only this source
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: Option<String>,
+    /// Check the hash chain instead of showing lines
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Show the last N lines
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) last: u32,
+}
+
+const SIMULATE_EXAMPLES: &str = "\
+Examples:
+  highwater simulate hn                                  20,000 items, a calm remote
+  highwater simulate hn --items 100000 --faults storm    errors, resets, throttling
+  highwater simulate hn --faults plan.toml               your own plan; --print-plan shows every key of one
+  highwater simulate hn --load items.jsonl.gz            real bodies, one JSON object a line
+
+Then point a source at it: base_url = \"http://127.0.0.1:8733\". The truth to compare with is at /_sim/truth, counters
+are at /_sim/stats.";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Simulated {
+    Hn,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SimulateArgs {
+    /// The API to simulate
+    #[arg(value_enum, default_value = "hn", value_name = "API")]
+    pub(crate) api: Simulated,
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:8733", value_name = "ADDR")]
+    pub(crate) listen: SocketAddr,
+    /// The same seed gives the same items and the same faults
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) seed: u64,
+    /// How many items there are
+    #[arg(long, default_value_t = 20_000, value_name = "N")]
+    pub(crate) items: u64,
+    /// none, calm, storm, chaos, or a file with a plan
+    #[arg(long, default_value = "calm", value_name = "PLAN")]
+    pub(crate) faults: String,
+    /// Serve the items of a JSON-lines file instead of generated ones
+    #[arg(long, value_name = "FILE")]
+    pub(crate) load: Option<PathBuf>,
+    /// Print a commented fault plan and exit
+    #[arg(long)]
+    pub(crate) print_plan: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DemoArgs {
+    /// Keep the store and say where it is
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// How many items to mirror
+    #[arg(long, default_value_t = 20_000, value_name = "N", value_parser = clap::value_parser!(u64).range(100..=1_000_000))]
+    pub(crate) items: u64,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CompletionArgs {
+    pub(crate) shell: clap_complete::Shell,
+}

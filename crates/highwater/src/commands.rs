@@ -1,0 +1,34 @@
+//! One file per verb.
+
+mod completions;
+mod dead_letters;
+mod demo;
+mod init;
+mod ledger;
+mod simulate;
+mod status;
+mod sync;
+mod verify;
+
+use crate::{
+    args::{Args, Command},
+    exit::{Exit, Trouble},
+};
+
+pub(crate) async fn run(args: Args) -> anyhow::Result<Exit> {
+    let global = &args.global;
+    if global.names_store_only() && !matches!(args.command, Command::Verify(_)) {
+        return Err(Trouble::usage("--store needs a URL").hint("for example --store sqlite:highwater.db").into());
+    }
+    match args.command {
+        Command::Init(args) => init::run(global, &args),
+        Command::Sync(args) => sync::run(global, &args).await,
+        Command::Status(args) => status::run(global, &args).await,
+        Command::Verify(args) => verify::run(global, &args).await,
+        Command::DeadLetters(args) => dead_letters::run(global, args.verb).await,
+        Command::Ledger(args) => ledger::run(global, &args).await,
+        Command::Simulate(args) => simulate::run(global, &args).await,
+        Command::Demo(args) => demo::run(global, &args).await,
+        Command::Completions(args) => completions::run(&args),
+    }
+}

@@ -1,0 +1,158 @@
+//! `highwater dead-letters`: what could not be mirrored, why, and another chance for it.
+
+use highwater_core::{Exception, ExceptionState, Key, StreamId, Timestamp};
+use highwater_engine::SyncRequest;
+use highwater_sources::Clock;
+use highwater_store::{ExceptionFilter, Page, Store};
+use serde_json::{Value as Json, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    args::{DeadLetterVerb, Global},
+    commands::sync,
+    exit::{Exit, Trouble},
+    out,
+    settings::{Access, Settings},
+    signals::Signals,
+};
+
+const PAGE: u32 = 1000;
+
+pub(super) async fn run(global: &Global, verb: DeadLetterVerb) -> anyhow::Result<Exit> {
+    let settings = Settings::load(global)?;
+    match verb {
+        DeadLetterVerb::List { source } => list(global, &settings, source.as_deref()).await,
+        DeadLetterVerb::Show { source, key } => show(global, &settings, &source, &key).await,
+        DeadLetterVerb::Replay { source, keys, now } => replay(global, &settings, source.as_deref(), &keys, now).await,
+    }
+}
+
+/// The streams in the store, of one source or of all.
+async fn streams(settings: &Settings, store: &dyn Store, source: Option<&str>) -> anyhow::Result<Vec<StreamId>> {
+    if let Some(name) = source {
+        settings.config.source(name)?;
+    }
+    let ids = store.streams().await?.into_iter().map(|row| row.id);
+    Ok(ids.filter(|id| source.is_none_or(|name| id.source.as_str() == name)).collect())
+}
+
+async fn list(global: &Global, settings: &Settings, source: Option<&str>) -> anyhow::Result<Exit> {
+    let store = settings.open_store(Access::Read)?;
+    let mut all = Vec::new();
+    for stream in streams(settings, &*store, source).await? {
+        let filter = ExceptionFilter { state: Some(ExceptionState::DeadLetter) };
+        let mut after = None;
+        loop {
+            let page = store.exceptions(&stream, filter, Page { after, limit: PAGE }).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.key.clone());
+            all.extend(page.into_iter().map(|exception| (stream.clone(), exception)));
+        }
+    }
+    if global.json {
+        let letters: Vec<Json> = all.iter().map(|(stream, exception)| exception_json(stream, exception)).collect();
+        out::data(&json!({ "dead_letters": letters }).to_string());
+    } else if all.is_empty() {
+        out::data("no dead letters");
+    } else {
+        all.iter().for_each(|(stream, exception)| out::data(&line(stream, exception)));
+    }
+    Ok(Exit::Complete)
+}
+
+fn line(stream: &StreamId, exception: &Exception) -> String {
+    let error = exception.last_error.as_deref().unwrap_or("");
+    let (key, reason, attempts) = (&exception.key, &exception.reason, exception.history.attempts);
+    format!(
+        "{stream} {key}  {reason} after {attempts} attempts, last at {}  {error}",
+        out::time(exception.last_tried_at)
+    )
+}
+
+async fn show(global: &Global, settings: &Settings, source: &str, key: &str) -> anyhow::Result<Exit> {
+    let store = settings.open_store(Access::Read)?;
+    let key = Key::from(key);
+    for stream in streams(settings, &*store, Some(source)).await? {
+        if let Some(exception) = find(&*store, &stream, &key).await? {
+            let json = exception_json(&stream, &exception);
+            if global.json {
+                out::data(&json.to_string());
+            } else if let Json::Object(fields) = json {
+                let text = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                fields.iter().for_each(|(name, value)| out::data(&format!("{name:<16} {}", text(value))));
+            }
+            return Ok(Exit::Complete);
+        }
+    }
+    Err(Trouble::new(Exit::Failed, format!("{source} has no exception for key {key}"))
+        .hint("it is stored, or was never tried; 'highwater dead-letters list' shows the dead letters")
+        .into())
+}
+
+async fn find(store: &dyn Store, stream: &StreamId, key: &Key) -> anyhow::Result<Option<Exception>> {
+    let mut after = None;
+    loop {
+        let page = store.exceptions(stream, ExceptionFilter::default(), Page { after, limit: PAGE }).await?;
+        let Some(last) = page.last() else { return Ok(None) };
+        after = Some(last.key.clone());
+        if let Some(found) = page.into_iter().find(|exception| exception.key == *key) {
+            return Ok(Some(found));
+        }
+    }
+}
+
+fn exception_json(stream: &StreamId, exception: &Exception) -> Json {
+    json!({
+        "source": stream.source.as_str(),
+        "stream": stream.stream.as_str(),
+        "key": exception.key.to_string(),
+        "state": exception.state.as_str(),
+        "reason": exception.reason,
+        "attempts": exception.history.attempts,
+        "first_seen_at": exception.first_seen_at.as_millis(),
+        "last_tried_at": exception.last_tried_at.as_millis(),
+        "next_retry_at": exception.next_retry_at.map(Timestamp::as_millis),
+        "last_error": exception.last_error,
+        "segment_id": exception.segment.0,
+    })
+}
+
+async fn replay(
+    global: &Global,
+    settings: &Settings,
+    source: Option<&str>,
+    keys: &[String],
+    at_once: bool,
+) -> anyhow::Result<Exit> {
+    let store = settings.open_store(Access::Write)?;
+    let keys: Vec<Key> = keys.iter().map(|key| Key::from(key.as_str())).collect();
+    let chosen = (!keys.is_empty()).then_some(keys.as_slice());
+    let now = Clock::system().now();
+    let streams = streams(settings, &*store, source).await?;
+    let mut replayed = 0;
+    for stream in &streams {
+        replayed += store.replay(stream, chosen, now).await?;
+    }
+    if global.json && !at_once {
+        out::data(&json!({ "replayed": replayed }).to_string());
+    } else if !global.quiet && !global.json {
+        out::data(&format!("{replayed} put back to work{}", if at_once { "" } else { "; the next sync fetches them" }));
+    }
+    if !at_once || replayed == 0 {
+        return Ok(Exit::Complete);
+    }
+    let stop = CancellationToken::new();
+    let work = async {
+        let mut reports = Vec::new();
+        for stream in &streams {
+            let source = settings.config.source(stream.source.as_str())?;
+            let request = SyncRequest::default();
+            reports.extend(sync::sync_source(global, settings, source, store.clone(), &request, &stop).await?);
+        }
+        anyhow::Ok(reports)
+    };
+    let (reports, signal) = Signals::listen()?.guard(&stop, work).await;
+    let reports = reports?;
+    sync::print(global, &reports);
+    Ok(sync::exit_of(&reports, signal))
+}

@@ -1,0 +1,110 @@
+//! `highwater status`: how far each mirror is, in numbers and as a map.
+
+mod map;
+
+use highwater_core::{ExceptionState, SegmentStatus};
+use highwater_engine::{StreamStatus, store_status};
+use highwater_store::Store;
+use serde_json::{Map, Value as Json, json};
+
+use crate::{
+    args::{Global, StatusArgs},
+    config::Config,
+    exit::{Exit, Trouble},
+    out,
+    settings::{Access, Settings},
+};
+
+pub(super) async fn run(global: &Global, args: &StatusArgs) -> anyhow::Result<Exit> {
+    let settings = Settings::load(global)?;
+    if let Some(name) = &args.source {
+        settings.config.source(name)?;
+    }
+    let store = settings.open_store(Access::Read)?;
+    let mut all = store_status(&*store).await?;
+    if let Some(name) = &args.source {
+        all.retain(|stream| stream.source.as_str() == name);
+    }
+    if global.json {
+        out::data(&status_json(&settings.config, &all).to_string());
+    } else {
+        print(&*store, &all).await?;
+    }
+    Ok(Exit::Complete)
+}
+
+async fn print(store: &dyn Store, all: &[StreamStatus]) -> anyhow::Result<()> {
+    if all.is_empty() {
+        return Err(Trouble::new(Exit::Complete, "nothing is mirrored yet")
+            .hint("start with 'highwater sync hn'")
+            .into());
+    }
+    for status in all {
+        out::data(&text(status));
+        let map = map::draw(store, status).await?;
+        if !map.is_empty() {
+            out::data(&map);
+        }
+    }
+    Ok(())
+}
+
+fn text(status: &StreamStatus) -> String {
+    let done = status.frontier.0.abs_diff(status.origin.0) as f64;
+    let whole = status.target.0.abs_diff(status.origin.0).max(1) as f64;
+    let word = if status.complete { "complete" } else { "not complete" };
+    let exceptions = |state| out::grouped(status.exceptions(state));
+    let segments: Vec<String> = SegmentStatus::ALL
+        .iter()
+        .filter(|state| status.segments(**state) > 0)
+        .map(|state| format!("{} {state}", out::grouped(status.segments(*state))))
+        .collect();
+    let mut lines = vec![
+        format!("{}/{}: {word}", status.source, status.stream),
+        format!(
+            "  frontier      {} of {} (from {}, {:.2}%)",
+            status.frontier,
+            status.target,
+            status.origin,
+            100.0 * done / whole
+        ),
+        format!("  stored        {}", out::grouped(status.stored)),
+        format!("  missing       {}", exceptions(ExceptionState::Missing)),
+        format!("  excluded      {}", exceptions(ExceptionState::Excluded)),
+        format!("  retrying      {}", exceptions(ExceptionState::RetryWait)),
+        format!("  dead letters  {}", exceptions(ExceptionState::DeadLetter)),
+        format!("  segments      {}", segments.join(", ")),
+    ];
+    lines.extend(status.next_retry_at.map(|at| format!("  next retry    {}", out::time(at))));
+    lines.join("\n")
+}
+
+fn status_json(config: &Config, all: &[StreamStatus]) -> Json {
+    let mut sources: Vec<Json> = Vec::new();
+    for chunk in all.chunk_by(|a, b| a.source == b.source) {
+        let name = chunk[0].source.as_str();
+        let kind = config.source(name).map_or("unknown", |source| source.kind.as_str());
+        let streams: Vec<Json> = chunk.iter().map(stream_json).collect();
+        sources.push(json!({ "name": name, "kind": kind, "streams": streams }));
+    }
+    json!({ "sources": sources })
+}
+
+pub(super) fn stream_json(status: &StreamStatus) -> Json {
+    let segments: Map<String, Json> =
+        SegmentStatus::ALL.iter().map(|state| (state.to_string(), status.segments(*state).into())).collect();
+    json!({
+        "name": status.stream,
+        "axis": status.axis,
+        "origin": status.origin.0,
+        "frontier": status.frontier.0,
+        "target": status.target.0,
+        "stored": status.stored,
+        "missing": status.exceptions(ExceptionState::Missing),
+        "excluded": status.exceptions(ExceptionState::Excluded),
+        "retrying": status.exceptions(ExceptionState::RetryWait),
+        "dead_letters": status.exceptions(ExceptionState::DeadLetter),
+        "complete": status.complete,
+        "segments": segments,
+    })
+}

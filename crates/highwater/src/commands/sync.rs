@@ -1,0 +1,185 @@
+//! `highwater sync`: catch up, show progress, say what came of it.
+
+use std::sync::Arc;
+
+use highwater_core::{ExceptionState, Position};
+use highwater_engine::{Ending, Force, Left, Range, SyncReport, SyncRequest};
+use highwater_store::Store;
+use serde_json::{Value as Json, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    args::{Global, SyncArgs},
+    commands::status::stream_json,
+    config::SourceConfig,
+    exit::Exit,
+    out,
+    progress::{self, Progress},
+    settings::{Access, Settings},
+    signals::Signals,
+};
+
+pub(super) async fn run(global: &Global, args: &SyncArgs) -> anyhow::Result<Exit> {
+    let settings = Settings::load(global)?;
+    let sources = chosen(&settings, &args.sources)?;
+    let store = settings.open_store(Access::Write)?;
+    let request = request(args);
+    let stop = CancellationToken::new();
+    let work = async {
+        let mut reports = Vec::new();
+        for source in sources {
+            if !stop.is_cancelled() {
+                reports.extend(sync_source(global, &settings, source, store.clone(), &request, &stop).await?);
+            }
+        }
+        anyhow::Ok(reports)
+    };
+    let (reports, signal) = Signals::listen()?.guard(&stop, work).await;
+    let reports = reports?;
+    print(global, &reports);
+    Ok(exit_of(&reports, signal))
+}
+
+fn chosen<'a>(settings: &'a Settings, names: &[String]) -> anyhow::Result<Vec<&'a SourceConfig>> {
+    if names.is_empty() {
+        return Ok(settings.config.sources.iter().collect());
+    }
+    names.iter().map(|name| Ok(settings.config.source(name)?)).collect()
+}
+
+fn request(args: &SyncArgs) -> SyncRequest {
+    SyncRequest {
+        range: Range { from: args.from.map(Position), to: args.to.map(Position), last: args.last },
+        force: if args.force { Force::Refetch } else { Force::No },
+    }
+}
+
+/// One source, with progress on the side. Also what `dead-letters replay --now` does.
+pub(super) async fn sync_source(
+    global: &Global,
+    settings: &Settings,
+    source: &SourceConfig,
+    store: Arc<dyn Store>,
+    request: &SyncRequest,
+    stop: &CancellationToken,
+) -> anyhow::Result<Vec<SyncReport>> {
+    let progress = Arc::new(Progress::default());
+    let engine = settings.engine(source, store, progress.clone(), stop.clone())?;
+    tokio::select! {
+        biased;
+        reports = engine.sync(request) => Ok(reports?),
+        () = progress::draw(progress, &engine, global.quiet || global.json) => unreachable!("drawing never ends"),
+    }
+}
+
+pub(super) fn exit_of(reports: &[SyncReport], signal: Option<Exit>) -> Exit {
+    let worst = reports.iter().map(|report| match report.ending {
+        Ending::Complete => Exit::Complete,
+        Ending::Incomplete(_) => Exit::Unaccounted,
+        Ending::Stopped => signal.unwrap_or(Exit::Interrupted),
+    });
+    match (worst.max(), signal) {
+        (Some(Exit::Complete), _) => Exit::Complete,
+        (None, signal) => signal.unwrap_or(Exit::Complete),
+        (Some(worst), _) => worst,
+    }
+}
+
+pub(super) fn print(global: &Global, reports: &[SyncReport]) {
+    if global.json {
+        let sources: Vec<Json> = reports.iter().map(report_json).collect();
+        out::data(&json!({ "streams": sources }).to_string());
+    } else if !global.quiet {
+        for report in reports {
+            out::data(&summary(report));
+        }
+    }
+}
+
+fn report_json(report: &SyncReport) -> Json {
+    let mut json = stream_json(&report.status);
+    let (outcome, why) = outcome(report);
+    let seconds = report.duration.as_secs_f64();
+    let more = json!({
+        "source": report.status.source.as_str(),
+        "outcome": outcome,
+        "detail": why,
+        "next_retry_at": report.status.next_retry_at.map(highwater_core::Timestamp::as_millis),
+        "run": {
+            "stored": report.batch.stored(),
+            "new": report.batch.new,
+            "refetched": report.batch.changed + report.batch.unchanged,
+            "differed": report.batch.changed,
+            "missing": report.batch.missing,
+            "retries": report.batch.retrying,
+            "dead_letters": report.batch.dead,
+            "requests": report.requests,
+            "throttled": report.throttled,
+            "seconds": seconds,
+            "items_per_second": report.batch.stored() as f64 / seconds.max(1e-9),
+        },
+    });
+    if let (Json::Object(json), Json::Object(more)) = (&mut json, more) {
+        json.extend(more);
+    }
+    json
+}
+
+fn outcome(report: &SyncReport) -> (&'static str, Option<String>) {
+    match &report.ending {
+        Ending::Complete => ("complete", None),
+        Ending::Stopped => ("stopped", Some("run the same command again to go on".into())),
+        Ending::Incomplete(left) => ("incomplete", Some(why(report, left))),
+    }
+}
+
+fn why(report: &SyncReport, left: &Left) -> String {
+    match left {
+        Left::GateClosed { until } => format!("the source asks to be left alone until {}", out::time(*until)),
+        Left::Outage { kind } => {
+            format!("the source does not answer ({})", kind.map_or("no reason known", |kind| kind.as_str()))
+        }
+        Left::Exceptions { next_retry_at } => {
+            let retrying = report.status.exceptions(ExceptionState::RetryWait);
+            let dead = report.status.exceptions(ExceptionState::DeadLetter);
+            let mut parts = Vec::new();
+            if retrying > 0 {
+                let when = next_retry_at.map_or(String::new(), |at| format!(", the next at {}", out::time(at)));
+                parts.push(format!("{} to be tried again{when}", out::grouped(retrying)));
+            }
+            if dead > 0 {
+                let source = &report.status.source;
+                parts.push(format!("{} dead letters: see 'highwater dead-letters list {source}'", out::grouped(dead)));
+            }
+            if parts.is_empty() {
+                parts.push(format!("the frontier stands at {} of {}", report.status.frontier, report.status.target));
+            }
+            parts.join("; ")
+        }
+    }
+}
+
+fn summary(report: &SyncReport) -> String {
+    let status = &report.status;
+    let (outcome, why) = outcome(report);
+    let seconds = report.duration.as_secs_f64().max(1e-9);
+    let number = |state| out::grouped(status.exceptions(state));
+    let mut lines = vec![
+        format!("{}/{}: {outcome}", status.source, status.stream),
+        format!("  frontier      {} of {} (from {})", status.frontier, status.target, status.origin),
+        format!("  stored        {} ({} new in this run)", out::grouped(status.stored), out::grouped(report.batch.new)),
+        format!("  missing       {}", number(ExceptionState::Missing)),
+        format!("  retrying      {}", number(ExceptionState::RetryWait)),
+        format!("  dead letters  {}", number(ExceptionState::DeadLetter)),
+    ];
+    let refetched = report.batch.changed + report.batch.unchanged;
+    if refetched > 0 {
+        let differed = out::grouped(report.batch.changed);
+        lines.push(format!("  refetched     {} ({differed} differed)", out::grouped(refetched)));
+    }
+    lines.push(format!("  requests      {} ({} throttled)", out::grouped(report.requests), report.throttled));
+    let rate = out::grouped((report.batch.stored() as f64 / seconds) as u64);
+    lines.push(format!("  duration      {} ({rate} items/s)", out::duration(report.duration)));
+    lines.extend(why.map(|why| format!("  {why}")));
+    lines.join("\n")
+}

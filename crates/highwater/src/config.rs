@@ -1,0 +1,144 @@
+//! The configuration file: found, parsed, and every unknown key refused by name.
+
+mod reader;
+mod source;
+mod units;
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use toml::Table;
+
+use crate::exit::Trouble;
+use reader::Reader;
+pub(crate) use source::{Limits, RateLimit, SourceConfig, SourceKind};
+
+pub(crate) const FILE_NAME: &str = "highwater.toml";
+pub(crate) const DEFAULT_STORE: &str = "sqlite:highwater.db";
+
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    pub(crate) store_url: String,
+    pub(crate) sources: Vec<SourceConfig>,
+}
+
+impl Config {
+    /// The file that `--config`, the environment or the usual places name; the defaults when there is none.
+    pub(crate) fn load(named: Option<&Path>) -> Result<Config, Trouble> {
+        let Some(path) = named.map(Path::to_path_buf).or_else(usual_place) else {
+            return Config::parse("").map_err(Trouble::usage);
+        };
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            Trouble::usage(format!("cannot read the configuration {}: {error}", path.display()))
+                .hint("'highwater init' writes one")
+        })?;
+        Config::parse(&text).map_err(|error| Trouble::usage(format!("{}: {error}", path.display())))
+    }
+
+    pub(crate) fn parse(text: &str) -> Result<Config, String> {
+        let table: Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        let mut root = Reader::new("", table);
+        let store_url = match root.section("store")? {
+            Some(mut store) => {
+                let url = store.string("url")?;
+                // Where blobs go is a setting of sources that have any.
+                store.string("blobs")?;
+                store.finish()?;
+                url
+            }
+            None => None,
+        };
+        if let Some(mut serve) = root.section("serve")? {
+            serve.string("listen")?;
+            serve.finish()?;
+        }
+        let sources = match root.section("sources")? {
+            Some(sources) => source::parse_all(sources)?,
+            None => vec![SourceConfig::default_hn()],
+        };
+        root.finish()?;
+        Ok(Config { store_url: store_url.unwrap_or_else(|| DEFAULT_STORE.into()), sources })
+    }
+
+    pub(crate) fn source(&self, name: &str) -> Result<&SourceConfig, Trouble> {
+        self.sources.iter().find(|source| source.name.as_str() == name).ok_or_else(|| {
+            let known: Vec<_> = self.sources.iter().map(|source| source.name.as_str()).collect();
+            Trouble::usage(format!("there is no source {name:?} in the configuration"))
+                .hint(format!("known sources: {}; add [sources.{name}] for another", known.join(", ")))
+        })
+    }
+}
+
+fn usual_place() -> Option<PathBuf> {
+    let here = PathBuf::from(FILE_NAME);
+    let user_folder = env::var_os("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".config")));
+    let user = user_folder.map(|folder| folder.join("highwater").join(FILE_NAME));
+    [Some(here), user].into_iter().flatten().find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        Config::parse(text).unwrap_err()
+    }
+
+    #[test]
+    fn without_a_file_hacker_news_goes_into_a_local_database() {
+        let config = Config::parse("").unwrap();
+        assert_eq!((config.store_url.as_str(), config.sources.len()), ("sqlite:highwater.db", 1));
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_the_nearest_known_one() {
+        assert_eq!(error("[stor]\nurl = 'x'"), "unknown key 'stor'; did you mean 'store'?");
+        let limits = "[sources.hn]\nkind = 'hn'\n[sources.hn.limits]\nin_fligth = 3";
+        assert_eq!(error(limits), "unknown key 'sources.hn.limits.in_fligth'; did you mean 'in_flight'?");
+        let far = "[sources.hn]\nkind = 'hn'\nzzzzzz = 3";
+        assert!(error(far).starts_with("unknown key 'sources.hn.zzzzzz'; known keys are base_url"), "{}", error(far));
+    }
+
+    #[test]
+    fn a_wrong_value_is_named_with_what_was_expected() {
+        let rate = "[sources.hn]\nkind = 'hn'\n[sources.hn.limits]\nrate = 'fast'";
+        assert_eq!(error(rate), "sources.hn.limits.rate: expected a number above 0 or \"unlimited\", found \"fast\"");
+        let kind = "[sources.x]\nkind = 'gopher'";
+        assert!(error(kind).starts_with("sources.x.kind: \"gopher\" is not a"), "{}", error(kind));
+        assert_eq!(error("[sources.x]"), "sources.x.kind is missing: one of hn, gmail, looker");
+        assert!(error("[sources.X]\nkind='hn'").contains("is not a name"));
+        assert!(error("[store]\nurl = 3").starts_with("store.url: expected a text"));
+    }
+
+    #[test]
+    fn limits_are_read_with_their_units() {
+        let text = r#"
+            [sources.hn]
+            kind = "hn"
+            base_url = "http://127.0.0.1:1"
+            [sources.hn.limits]
+            rate = "unlimited"
+            in_flight = 256
+            attempts = 3
+            segment = 500
+            job = 50
+            stall_timeout = "10m"
+            retry_patience = "5s"
+            dead_letters = "pass"
+            [sources.hn.live]
+            rescan_every = "6h"
+        "#;
+        let config = Config::parse(text).unwrap();
+        let limits = &config.sources[0].limits;
+        assert_eq!(limits.rate, Some(RateLimit::Unlimited));
+        assert_eq!(
+            (limits.in_flight, limits.attempts, limits.segment, limits.job),
+            (Some(256), Some(3), Some(500), Some(50))
+        );
+        assert_eq!(limits.retry_patience, Some(std::time::Duration::from_secs(5)));
+    }
+}

@@ -1,0 +1,171 @@
+//! One `[sources.NAME]` section with its limits.
+
+use std::time::Duration;
+
+use highwater_core::{DeadLetterPolicy, SourceName};
+use toml::Value;
+
+use super::reader::{Reader, positive};
+
+highwater_core::word! {
+    pub(crate) enum SourceKind {
+        Hn = "hn",
+        Gmail = "gmail",
+        Looker = "looker",
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct SourceConfig {
+    pub(crate) name: SourceName,
+    pub(crate) kind: SourceKind,
+    pub(crate) hn: HnConfig,
+    pub(crate) limits: Limits,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct HnConfig {
+    pub(crate) base_url: String,
+}
+
+impl Default for HnConfig {
+    fn default() -> Self {
+        HnConfig { base_url: "https://hacker-news.firebaseio.com".into() }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum RateLimit {
+    Unlimited,
+    PerSecond(f64),
+}
+
+/// What `[sources.NAME.limits]` may say; the contract names the keys, so they stand side by side here.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Limits {
+    pub(crate) rate: Option<RateLimit>,
+    pub(crate) rate_max: Option<f64>,
+    pub(crate) per_minute: Option<f64>,
+    pub(crate) burst: Option<f64>,
+    pub(crate) in_flight: Option<u32>,
+    pub(crate) in_flight_max: Option<u32>,
+    pub(crate) attempts: Option<u32>,
+    pub(crate) segment: Option<u64>,
+    pub(crate) job: Option<usize>,
+    pub(crate) stall_timeout: Option<Duration>,
+    pub(crate) retry_patience: Option<Duration>,
+    pub(crate) dead_letters: Option<DeadLetterPolicy>,
+}
+
+impl SourceConfig {
+    pub(crate) fn default_hn() -> Self {
+        SourceConfig {
+            name: "hn".parse().expect("a plain word is a name"),
+            kind: SourceKind::Hn,
+            hn: HnConfig::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+pub(super) fn parse_all(sources: Reader) -> Result<Vec<SourceConfig>, String> {
+    sources.into_sections()?.into_iter().map(|(name, section)| parse_source(&name, section)).collect()
+}
+
+fn parse_source(name: &str, mut section: Reader) -> Result<SourceConfig, String> {
+    let path = section.path_of("kind");
+    let name = name.parse().map_err(|error| format!("{path}: {error}").replace(".kind", ""))?;
+    let kind = section.word("kind")?.ok_or_else(|| {
+        let kinds: Vec<_> = SourceKind::ALL.iter().map(|kind| kind.as_str()).collect();
+        format!("{path} is missing: one of {}", kinds.join(", "))
+    })?;
+    let base_url = section.string("base_url")?;
+    let limits = match section.section("limits")? {
+        Some(limits) => parse_limits(limits)?,
+        None => Limits::default(),
+    };
+    match kind {
+        SourceKind::Hn => parse_live(&mut section)?,
+        SourceKind::Gmail => section.ignore(GMAIL_KEYS),
+        SourceKind::Looker => section.ignore(LOOKER_KEYS),
+    }
+    section.finish()?;
+    let hn = base_url.map_or_else(HnConfig::default, |base_url| HnConfig { base_url });
+    Ok(SourceConfig { name, kind, hn, limits })
+}
+
+/// The keys of kinds this version cannot mirror yet: one configuration may serve several versions.
+const GMAIL_KEYS: &[&str] = &[
+    "account",
+    "org",
+    "token_url",
+    "client_id",
+    "client_secret",
+    "client_secret_env",
+    "include",
+    "quota",
+    "shards",
+    "backfill_days",
+];
+const LOOKER_KEYS: &[&str] = &[
+    "client_id",
+    "client_id_env",
+    "client_secret",
+    "client_secret_env",
+    "ini",
+    "section",
+    "types",
+    "max_calls",
+    "max_calls_month",
+];
+
+fn parse_live(section: &mut Reader) -> Result<(), String> {
+    let Some(mut live) = section.section("live")? else { return Ok(()) };
+    live.whole::<u32>("workers")?;
+    live.whole::<u32>("queue")?;
+    for key in ["idle_timeout", "rescan_every", "rescan_window", "short_rescan_window"] {
+        live.duration(key)?;
+    }
+    live.finish()
+}
+
+fn parse_limits(mut limits: Reader) -> Result<Limits, String> {
+    let parsed = Limits {
+        rate: limits.read("rate", "a number above 0 or \"unlimited\"", parse_rate)?,
+        rate_max: limits.number("rate_max")?,
+        per_minute: limits.number("per_minute")?,
+        burst: limits.number("burst")?,
+        in_flight: limits.whole("in_flight")?,
+        in_flight_max: limits.whole("in_flight_max")?,
+        attempts: limits.whole("attempts")?,
+        segment: limits.whole("segment")?,
+        job: limits.whole("job")?,
+        stall_timeout: limits.duration("stall_timeout")?,
+        retry_patience: limits.duration("retry_patience")?,
+        dead_letters: limits.word("dead_letters")?,
+    };
+    check_order(&limits, &parsed)?;
+    limits.finish()?;
+    Ok(parsed)
+}
+
+fn parse_rate(value: &Value) -> Option<RateLimit> {
+    match value.as_str() {
+        Some("unlimited") => Some(RateLimit::Unlimited),
+        _ => positive(value).map(RateLimit::PerSecond),
+    }
+}
+
+fn check_order(reader: &Reader, limits: &Limits) -> Result<(), String> {
+    if let (Some(RateLimit::PerSecond(rate)), Some(max)) = (limits.rate, limits.rate_max)
+        && rate > max
+    {
+        return Err(format!("{}: {max} is below rate, which is {rate}", reader.path_of("rate_max")));
+    }
+    if let (Some(start), Some(max)) = (limits.in_flight, limits.in_flight_max)
+        && start > max
+    {
+        return Err(format!("{}: {max} is below in_flight, which is {start}", reader.path_of("in_flight_max")));
+    }
+    Ok(())
+}

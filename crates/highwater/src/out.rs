@@ -1,0 +1,65 @@
+//! Data to standard output, everything else to standard error. A reader that went away is not an error.
+
+use std::io::{self, Write};
+
+pub(crate) fn data(text: &str) {
+    let mut out = io::stdout().lock();
+    finish(writeln!(out, "{text}").and_then(|()| out.flush()));
+}
+
+pub(crate) fn complain(text: &str) {
+    // Nowhere is left to say that standard error is closed.
+    writeln!(io::stderr().lock(), "{text}").ok();
+}
+
+/// `head` closes the pipe once it has seen enough; there is nobody left to print for.
+fn finish(written: io::Result<()>) {
+    if let Err(error) = written {
+        let code = if error.kind() == io::ErrorKind::BrokenPipe { 0 } else { 1 };
+        std::process::exit(code);
+    }
+}
+
+/// A number with thin groups, as people read it.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+pub(crate) fn duration(duration: std::time::Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0..10 => format!("{:.1} s", duration.as_secs_f64()),
+        10..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// A time as people write it, in UTC.
+pub(crate) fn time(at: highwater_core::Timestamp) -> String {
+    match jiff::Timestamp::from_millisecond(at.as_millis()) {
+        Ok(time) => time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+        Err(_) => at.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        assert_eq!(
+            ["0", "999", "1,000", "50,500,123"],
+            [0, 999, 1000, 50_500_123].map(grouped).each_ref().map(String::as_str)
+        );
+    }
+}

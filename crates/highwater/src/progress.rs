@@ -1,0 +1,154 @@
+//! What a long run shows while it works: counters fed by events, read on a tick. A bar on a terminal, plain lines
+//! elsewhere.
+
+mod line;
+
+use std::{
+    io::IsTerminal,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicI64, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use highwater_core::{Event, Moment, Observer};
+use highwater_engine::Engine;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+pub(crate) use line::Line;
+
+/// Counters of one run. Events only add; whoever draws only reads.
+#[derive(Default)]
+pub(crate) struct Progress {
+    pub(super) origin: AtomicI64,
+    pub(super) frontier: AtomicI64,
+    pub(super) target: AtomicI64,
+    /// Keys settled in this run: stored, missing or excluded.
+    pub(super) settled: AtomicU64,
+    /// Keys this run set out to settle.
+    pub(super) planned: AtomicU64,
+    pub(super) retrying: AtomicU64,
+    pub(super) dead: AtomicU64,
+    /// The last thing worth a line of its own.
+    notice: Mutex<Option<String>>,
+}
+
+impl Observer for Progress {
+    fn notify(&self, event: &Event) {
+        match event {
+            Event::RunStarted { origin, frontier, target, .. } => {
+                self.origin.store(origin.0, Ordering::Relaxed);
+                self.frontier.store(frontier.0, Ordering::Relaxed);
+                self.target.store(target.0, Ordering::Relaxed);
+            }
+            Event::Claimed { keys, .. } => {
+                self.planned.fetch_add(*keys, Ordering::Relaxed);
+            }
+            Event::Committed { batch, .. } => {
+                self.settled.fetch_add(batch.stored() + batch.missing + batch.excluded, Ordering::Relaxed);
+                self.retrying.fetch_add(batch.retrying, Ordering::Relaxed);
+                self.dead.fetch_add(batch.dead, Ordering::Relaxed);
+            }
+            Event::Closed { frontier, .. } => {
+                self.frontier.fetch_max(frontier.0, Ordering::Relaxed);
+            }
+            other => self.notice(other),
+        }
+        log(event);
+    }
+}
+
+impl Progress {
+    fn notice(&self, event: &Event) {
+        let text = match event {
+            Event::OutageConfirmed { kind, .. } => {
+                let kind = kind.map_or("no answer", |kind| kind.as_str());
+                format!("the source is out ({kind}); waiting for it")
+            }
+            Event::OutageOver => "the source answers again".into(),
+            Event::HeadFailed { kind, .. } => format!("the source does not answer yet ({kind}); trying again"),
+            Event::StoreTrouble { error } => format!("the store cannot write: {error}; trying again"),
+            Event::StoreHealed => "the store writes again".into(),
+            Event::Alert(alert) => alert.to_string(),
+            Event::Stopping => "stopping: committing what is in hand".into(),
+            _ => return,
+        };
+        *self.notice.lock().expect("no code panics while it holds this lock") = Some(text);
+    }
+
+    pub(super) fn take_notice(&self) -> Option<String> {
+        self.notice.lock().expect("no code panics while it holds this lock").take()
+    }
+}
+
+fn log(event: &Event) {
+    match event {
+        Event::DeadLetter { key, reason } => tracing::info!(%key, reason, "dead letter"),
+        Event::KeyFailed { key, kind, attempts, .. } => tracing::debug!(%key, %kind, attempts, "failed"),
+        Event::Closed { segment, span, status, frontier } => {
+            tracing::debug!(%segment, %span, %status, %frontier, "segment closed");
+        }
+        Event::JobSplit { .. } | Event::JobStalled { .. } | Event::WorkerPanicked { .. } | Event::LeaseLost { .. } => {
+            tracing::warn!(?event, "work redone");
+        }
+        Event::StoreTrouble { error } => tracing::info!(error, "store trouble"),
+        Event::OutageSuspected { .. } | Event::OutageConfirmed { .. } | Event::OutageOver => tracing::info!(?event),
+        _ => {}
+    }
+}
+
+/// Draws until dropped. Silent when told to be quiet.
+pub(crate) async fn draw(progress: Arc<Progress>, engine: &Engine, quiet: bool) {
+    if quiet {
+        return std::future::pending().await;
+    }
+    let began = engine.world.clock.moment();
+    if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+        draw_bar(&progress, engine, began).await;
+    } else {
+        draw_lines(&progress, engine, began).await;
+    }
+}
+
+async fn draw_bar(progress: &Progress, engine: &Engine, began: Moment) {
+    const TICK: Duration = Duration::from_millis(200);
+    let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
+    let style =
+        ProgressStyle::with_template("{bar:24.cyan/blue} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.set_style(style);
+    let _clear = ClearOnDrop(&bar);
+    let mut line = Line::new(began);
+    loop {
+        engine.world.clock.sleep(TICK).await;
+        if let Some(notice) = progress.take_notice() {
+            bar.println(notice);
+        }
+        let shown = line.read(progress, engine);
+        bar.set_position((shown.share * 1000.0) as u64);
+        bar.set_message(shown.to_string());
+    }
+}
+
+struct ClearOnDrop<'a>(&'a ProgressBar);
+
+impl Drop for ClearOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+async fn draw_lines(progress: &Progress, engine: &Engine, began: Moment) {
+    const TICK: Duration = Duration::from_millis(500);
+    const TICKS_A_LINE: u32 = 8;
+    let mut line = Line::new(began);
+    for tick in 1u32.. {
+        engine.world.clock.sleep(TICK).await;
+        if let Some(notice) = progress.take_notice() {
+            crate::out::complain(&format!("{}: {notice}", engine.name));
+        }
+        if tick.is_multiple_of(TICKS_A_LINE) {
+            crate::out::complain(&format!("{}: {}", engine.name, line.read(progress, engine)));
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! One line of progress: position, share, speed, time left, and what limits it just now.
+
+use std::{fmt, sync::atomic::Ordering, time::Duration};
+
+use highwater_core::{
+    Moment,
+    throttle::{GateState, Limit, PauseReason, Snapshot},
+};
+use highwater_engine::Engine;
+
+use super::Progress;
+use crate::out;
+
+/// Remembers the last reading, so that speed is of late and not of all time.
+pub(crate) struct Line {
+    last: (Moment, u64),
+    rate: f64,
+}
+
+pub(crate) struct Shown {
+    pub(crate) share: f64,
+    text: String,
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Line {
+    pub(crate) fn new(began: Moment) -> Self {
+        Line { last: (began, 0), rate: 0.0 }
+    }
+
+    pub(crate) fn read(&mut self, progress: &Progress, engine: &Engine) -> Shown {
+        let now = engine.world.clock.moment();
+        let settled = progress.settled.load(Ordering::Relaxed);
+        self.measure(now, settled);
+        let load = |number: &std::sync::atomic::AtomicI64| number.load(Ordering::Relaxed);
+        let (origin, frontier, target) = (load(&progress.origin), load(&progress.frontier), load(&progress.target));
+        let whole = target.abs_diff(origin);
+        let share = if whole == 0 { 1.0 } else { frontier.abs_diff(origin) as f64 / whole as f64 };
+        let snapshot = engine.source.gateway().snapshot();
+        let mut parts = vec![
+            format!("{frontier} of {target} ({:.1}%)", share * 100.0),
+            format!("{} items/s", out::grouped(self.rate as u64)),
+        ];
+        parts.extend(self.time_left(target.abs_diff(frontier)));
+        parts.push(limit(&snapshot, now));
+        parts.extend(exceptions(progress));
+        Shown { share, text: parts.join(" · ") }
+    }
+
+    fn measure(&mut self, now: Moment, settled: u64) {
+        let seconds = now.since(self.last.0).as_secs_f64();
+        if seconds > 0.0 {
+            let fresh = (settled - self.last.1) as f64 / seconds;
+            // Half the weight to the last reading: steady to look at, and never minutes behind.
+            self.rate = if self.rate == 0.0 { fresh } else { (self.rate + fresh) / 2.0 };
+            self.last = (now, settled);
+        }
+    }
+
+    fn time_left(&self, positions: u64) -> Option<String> {
+        (self.rate >= 1.0 && positions > 0)
+            .then(|| format!("{} left", out::duration(Duration::from_secs_f64(positions as f64 / self.rate))))
+    }
+}
+
+/// The current limit, and why it is what it is.
+fn limit(snapshot: &Snapshot, now: Moment) -> String {
+    if let GateState::Closed { until, reason } = snapshot.gate {
+        let why = match reason {
+            PauseReason::RetryAfter => "by Retry-After",
+            PauseReason::Refusals => "after refusals",
+            PauseReason::Outage => "by an outage",
+            PauseReason::Operator => "by the operator",
+        };
+        return match reason {
+            PauseReason::Outage => format!("paused {why}"),
+            _ => format!("paused {why} for {}", out::duration(until.since(now))),
+        };
+    }
+    let rate = snapshot.rate.map_or("no rate limit".into(), |rate| format!("limit {}/s", out::grouped(rate as u64)));
+    let flying = format!("{} of {} in flight", snapshot.in_flight, snapshot.in_flight_cap);
+    match snapshot.limit {
+        Limit::Window => format!("{rate}, {flying}, held by the per-minute limit"),
+        _ if snapshot.totals.throttled > 0 => {
+            format!("{rate}, {flying}, throttled {} times", out::grouped(snapshot.totals.throttled))
+        }
+        _ => format!("{rate}, {flying}"),
+    }
+}
+
+fn exceptions(progress: &Progress) -> Option<String> {
+    let retries = progress.retrying.load(Ordering::Relaxed);
+    let dead = progress.dead.load(Ordering::Relaxed);
+    (retries + dead > 0).then(|| format!("{} retries, {} dead letters", out::grouped(retries), out::grouped(dead)))
+}

@@ -1,0 +1,158 @@
+//! From configuration to objects: the store, the source with its throttle, the engine.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use highwater_core::{
+    Observer,
+    throttle::{InFlight, Rate, Settings as ThrottleSettings, Window},
+};
+use highwater_engine::{Engine, EngineSettings, Entropy, Patience, Sizes, World};
+use highwater_sources::{Clock, Gateway, Hn, HttpTransport, Source, TransportSettings};
+use highwater_store::{ErrorKind, OpenOptions, SqliteStore, Store, StoreError};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    args::Global,
+    config::{Config, Limits, RateLimit, SourceConfig, SourceKind},
+    exit::{Exit, Trouble},
+};
+
+/// Hacker News states no limit; these are polite, and reach the whole history in about six hours.
+const HN_RATE: f64 = 250.0;
+const HN_RATE_MAX: f64 = 2500.0;
+const IN_FLIGHT: u32 = 64;
+const IN_FLIGHT_MAX: u32 = 256;
+
+pub(crate) struct Settings {
+    pub(crate) config: Config,
+    store_url: String,
+}
+
+/// What a command means to do with the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+impl Settings {
+    pub(crate) fn load(global: &Global) -> Result<Self, Trouble> {
+        let config = Config::load(global.config.as_deref())?;
+        let store_url = global.store_url().unwrap_or(&config.store_url).to_owned();
+        Ok(Settings { config, store_url })
+    }
+
+    pub(crate) fn store_url(&self) -> &str {
+        &self.store_url
+    }
+
+    pub(crate) fn open_store(&self, access: Access) -> anyhow::Result<Arc<dyn Store>> {
+        let path = self.sqlite_path()?;
+        let options = match access {
+            Access::Read => OpenOptions::read_only(path),
+            Access::Write => OpenOptions::new(path),
+        };
+        let store = SqliteStore::open(options).map_err(|error| open_trouble(error, &self.store_url))?;
+        Ok(Arc::new(store))
+    }
+
+    fn sqlite_path(&self) -> Result<PathBuf, Trouble> {
+        let url = &self.store_url;
+        let path = url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:"));
+        match path {
+            Some(path) if !path.is_empty() => Ok(path.into()),
+            _ => Err(Trouble::usage(format!("{url:?} is not a store this version can open"))
+                .hint("write it as sqlite:PATH, for example sqlite:highwater.db")),
+        }
+    }
+
+    /// The engine for a source, with the ways in and out that the caller gives it.
+    pub(crate) fn engine(
+        &self,
+        source: &SourceConfig,
+        store: Arc<dyn Store>,
+        observer: Arc<dyn Observer>,
+        stop: CancellationToken,
+    ) -> Result<Engine, Trouble> {
+        let clock = Clock::system();
+        let entropy = Entropy::from_system();
+        let remote = build_source(source, &clock, &entropy)?;
+        let settings = engine_settings(&source.limits);
+        let world = World { clock, entropy, observer, stop };
+        Ok(Engine { name: source.name.clone(), source: remote, store, settings, world })
+    }
+}
+
+fn open_trouble(error: StoreError, url: &str) -> Trouble {
+    let exit = match error.kind {
+        ErrorKind::CannotOpen | ErrorKind::TooNew => Exit::Usage,
+        _ => Exit::Failed,
+    };
+    let hint = match error.kind {
+        ErrorKind::Locked => Some("wait for it to end, or stop it; status, ledger and verify work meanwhile"),
+        ErrorKind::TooNew => Some("use the version of highwater that made it, or a newer one"),
+        ErrorKind::CannotOpen => Some("check store.url in the configuration, or --store"),
+        ErrorKind::Full => Some("make room, then run the same command again: nothing that was committed is lost"),
+        _ => None,
+    };
+    let trouble = Trouble::new(exit, format!("cannot open the store {url}: {}", highwater_engine::describe(&error)));
+    match hint {
+        Some(hint) => trouble.hint(hint),
+        None => trouble,
+    }
+}
+
+fn build_source(source: &SourceConfig, clock: &Clock, entropy: &Entropy) -> Result<Arc<dyn Source>, Trouble> {
+    if source.kind != SourceKind::Hn {
+        let message = format!("sources of kind {:?} cannot be mirrored by this version", source.kind.as_str());
+        return Err(Trouble::usage(message).hint("name the sources you mean, for example 'highwater sync hn'"));
+    }
+    let transport = HttpTransport::new(&source.hn.base_url, TransportSettings::default()).map_err(|error| {
+        Trouble::usage(format!("sources.{}.base_url: {}", source.name, highwater_engine::describe(&error)))
+    })?;
+    let jitter = entropy.clone();
+    let gateway =
+        Gateway::new(Arc::new(transport), throttle(&source.limits), clock.clone(), Box::new(move || jitter.unit()));
+    Ok(Arc::new(Hn::new(gateway)))
+}
+
+/// A rate of one's own is also the most, unless a greater one is given as well.
+fn throttle(limits: &Limits) -> ThrottleSettings {
+    let rate = match (limits.rate, limits.rate_max) {
+        (Some(RateLimit::Unlimited), None) => Rate::Unlimited,
+        (Some(RateLimit::Unlimited), Some(max)) => Rate::Limited { start: max, max },
+        (Some(RateLimit::PerSecond(start)), max) => Rate::Limited { start, max: max.unwrap_or(start) },
+        (None, max) => {
+            let max = max.unwrap_or(HN_RATE_MAX);
+            Rate::Limited { start: HN_RATE.min(max), max }
+        }
+    };
+    let mut settings = ThrottleSettings::new(rate, in_flight(limits));
+    settings.burst = limits.burst.unwrap_or(settings.burst);
+    let per_minute = |limit| Window { length: Duration::from_secs(60), limit };
+    settings.windows = limits.per_minute.map(per_minute).into_iter().collect();
+    settings
+}
+
+fn in_flight(limits: &Limits) -> InFlight {
+    match (limits.in_flight, limits.in_flight_max) {
+        (None, None) if limits.rate == Some(RateLimit::Unlimited) => InFlight { start: IN_FLIGHT, max: IN_FLIGHT },
+        (None, None) => InFlight { start: IN_FLIGHT, max: IN_FLIGHT_MAX },
+        (Some(start), None) => InFlight { start, max: start },
+        (None, Some(max)) => InFlight { start: IN_FLIGHT.min(max), max },
+        (Some(start), Some(max)) => InFlight { start, max },
+    }
+}
+
+fn engine_settings(limits: &Limits) -> EngineSettings {
+    let mut settings = EngineSettings {
+        sizes: Sizes { segment: limits.segment, job: limits.job, in_flight: in_flight(limits).max },
+        dead_letters: limits.dead_letters,
+        ..EngineSettings::default()
+    };
+    settings.retry.attempts = limits.attempts.unwrap_or(settings.retry.attempts);
+    let Patience { retry, stall, .. } = &mut settings.patience;
+    *retry = limits.retry_patience.unwrap_or(*retry);
+    *stall = limits.stall_timeout.unwrap_or(*stall);
+    settings
+}

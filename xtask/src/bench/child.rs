@@ -1,0 +1,73 @@
+//! Programs under measurement: run to their end, timed, their memory watched from outside.
+
+use std::{
+    fs::{self, File},
+    path::Path,
+    process::Command,
+    time::Duration,
+};
+
+use anyhow::{Context, ensure};
+
+use super::Rate;
+use crate::{
+    stopwatch::{Stopwatch, pause},
+    workspace::shown,
+};
+
+/// Short against a run of seconds, long against one look at `/proc`.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+pub(super) struct Finished {
+    pub(super) seconds: f64,
+    pub(super) peak_rss_mb: Option<f64>,
+    pub(super) output: String,
+}
+
+/// Output goes through a file: nobody has to empty a pipe while we watch.
+pub(super) fn finish(command: &mut Command, scratch: &Path) -> anyhow::Result<Finished> {
+    let output = scratch.join("output");
+    let watch = Stopwatch::start();
+    let mut child = command.stdout(File::create(&output)?).spawn().with_context(|| shown(command))?;
+    let mut peak_rss_mb = None;
+    let status = loop {
+        // The kernel keeps the peak, so the last look before the end is the one that counts.
+        peak_rss_mb = peak_rss(child.id()).or(peak_rss_mb);
+        match child.try_wait()? {
+            Some(status) => break status,
+            None => pause(LOOK_EVERY),
+        }
+    };
+    let seconds = watch.seconds();
+    ensure!(status.success(), "{} ended with {status}", shown(command));
+    Ok(Finished { seconds, peak_rss_mb, output: fs::read_to_string(&output)? })
+}
+
+/// For programs that print their own rate as one line of JSON.
+pub(super) fn report(command: &mut Command, scratch: &Path) -> anyhow::Result<Rate> {
+    let finished = finish(command, scratch)?;
+    let line = finished.output.lines().last().unwrap_or_default();
+    serde_json::from_str(line).with_context(|| format!("output of {}", shown(command)))
+}
+
+/// In MB; none without `/proc`, and for a process that has ended.
+fn peak_rss(process: u32) -> Option<f64> {
+    parse_peak(&fs::read_to_string(format!("/proc/{process}/status")).ok()?)
+}
+
+fn parse_peak(status: &str) -> Option<f64> {
+    let value = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: f64 = value.split_whitespace().next()?.parse().ok()?;
+    Some(kilobytes / 1024.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_peak;
+
+    #[test]
+    fn the_peak_is_read_from_the_status_of_a_process() {
+        assert_eq!(parse_peak("Name:\ta\nVmHWM:\t   2048 kB\nVmRSS:\t 1024 kB\n"), Some(2.0));
+        assert_eq!(parse_peak("Name:\ta\nState:\tZ (zombie)\n"), None);
+    }
+}

@@ -1,0 +1,47 @@
+//! The simulated remote as a process of its own, for as long as the value lives.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use anyhow::{Context, anyhow};
+
+pub(super) struct Simulator {
+    child: Child,
+    url: String,
+}
+
+impl Simulator {
+    /// `faults` is a preset or a file.
+    pub(super) fn start(highwater: &Path, items: u64, faults: &str) -> anyhow::Result<Self> {
+        let mut command = Command::new(highwater);
+        command.args(["simulate", "hn", "--listen", "127.0.0.1:0", "--seed", "1", "--quiet"]);
+        command.args(["--items", &items.to_string(), "--faults", faults]);
+        let child = command.stdout(Stdio::piped()).spawn().context("cannot start the simulator")?;
+        let mut simulator = Simulator { child, url: String::new() };
+        simulator.url = simulator.read_url()?;
+        Ok(simulator)
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    fn read_url(&mut self) -> anyhow::Result<String> {
+        let output = self.child.stdout.as_mut().expect("the output was piped");
+        let mut line = String::new();
+        BufReader::new(output).read_line(&mut line)?;
+        let url = line.trim_end().strip_prefix("listening on ");
+        url.map(str::to_owned).ok_or_else(|| anyhow!("the simulator said {line:?} instead of where it listens"))
+    }
+}
+
+impl Drop for Simulator {
+    fn drop(&mut self) {
+        // Both fail only for a process that has ended already.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}

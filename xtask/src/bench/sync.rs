@@ -1,0 +1,121 @@
+//! The product end to end: a fresh SQLite file, no rate limit, and what the file holds in the end.
+
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
+
+use anyhow::{Context, ensure};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Bench, Rate, child};
+use crate::workspace::read;
+
+#[derive(Clone, Copy, Serialize)]
+pub(super) struct Synced {
+    #[serde(flatten)]
+    pub(super) rate: Rate,
+    pub(super) control: Share,
+    /// Of the run; none while the binary does not report it.
+    pub(super) control_time: Option<f64>,
+}
+
+/// What the control plane takes, as a share.
+#[derive(Clone, Copy, Serialize)]
+pub(super) struct Share {
+    /// Of the number of items.
+    pub(super) rows: f64,
+    /// Of the file.
+    pub(super) bytes: f64,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+struct Table {
+    rows: u64,
+    bytes: u64,
+}
+
+type Tables = BTreeMap<String, Table>;
+
+impl Bench {
+    pub(super) fn sync(&self, url: &str, items: u64, in_flight: u32) -> anyhow::Result<Synced> {
+        let folder = self.scratch.join("sync");
+        fs::create_dir(&folder).context("cannot make a folder for the store")?;
+        let store = folder.join("highwater.db");
+        let config = folder.join("bench.toml");
+        fs::write(&config, config_text(url, &store, in_flight)).context("cannot write the configuration")?;
+        let mut command = Command::new(&self.highwater);
+        command.env_remove("HIGHWATER_CONFIG").env_remove("HIGHWATER_STORE").arg("--config").arg(&config);
+        let finished = child::finish(command.args(["sync", "hn", "--quiet", "--json"]), &self.scratch)?;
+        let tables = self.tables(&store)?;
+        fs::remove_dir_all(&folder)?;
+        let stored = tables.get("hn_items").map_or(0, |table| table.rows);
+        ensure!(stored == items, "{stored} items stored, {items} wanted");
+        let child::Finished { seconds, peak_rss_mb, output } = finished;
+        let rate = Rate { items, seconds, items_per_second: items as f64 / seconds, peak_rss_mb };
+        Ok(Synced { rate, control: share(&tables), control_time: control_time(&output, seconds) })
+    }
+
+    fn tables(&self, store: &Path) -> anyhow::Result<Tables> {
+        let output = read(Command::new(&self.yardstick).arg("tables").arg(store))?;
+        serde_json::from_str(&output).context("tables of the store")
+    }
+}
+
+fn config_text(url: &str, store: &Path, in_flight: u32) -> String {
+    let store = Value::String(format!("sqlite:{}", store.display()));
+    format!(
+        "[store]\nurl = {store}\n[sources.hn]\nkind = \"hn\"\nbase_url = \"{url}\"\n\
+         [sources.hn.limits]\nrate = \"unlimited\"\nin_flight = {in_flight}\n"
+    )
+}
+
+fn share(tables: &Tables) -> Share {
+    let sum = |wanted: fn(&str) -> bool, part: fn(&Table) -> u64| -> f64 {
+        tables.iter().filter(|(name, _)| wanted(name)).map(|(_, table)| part(table)).sum::<u64>() as f64
+    };
+    Share {
+        rows: sum(is_control, |table| table.rows) / sum(|name| name == "hn_items", |table| table.rows),
+        bytes: sum(is_control, |table| table.bytes) / sum(|_| true, |table| table.bytes),
+    }
+}
+
+fn is_control(table: &str) -> bool {
+    table.starts_with("ingest_") || table == "ledger"
+}
+
+/// From `streams[0].run.control_seconds` of the report.
+fn control_time(report: &str, seconds: f64) -> Option<f64> {
+    let report: Value = serde_json::from_str(report).ok()?;
+    Some(report["streams"][0]["run"]["control_seconds"].as_f64()? / seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_counts_control_rows_against_items_and_bytes_against_all() {
+        let table = |name: &str, rows, bytes| (name.to_owned(), Table { rows, bytes });
+        let tables = [
+            table("hn_items", 1_000, 700),
+            table("hn_kids", 5_000, 200),
+            table("ingest_segments", 8, 60),
+            table("ledger", 2, 40),
+        ];
+        let share = share(&tables.into());
+        assert_eq!((share.rows, share.bytes), (0.01, 0.1));
+    }
+
+    #[test]
+    fn the_time_of_the_control_plane_is_optional() {
+        assert_eq!(control_time(r#"{"streams":[{"run":{"control_seconds":0.5}}]}"#, 10.0), Some(0.05));
+        assert_eq!(control_time(r#"{"streams":[{"run":{}}]}"#, 10.0), None);
+    }
+
+    #[test]
+    fn the_configuration_is_toml() {
+        let text = config_text("http://127.0.0.1:1", Path::new("/a \"b\"/c.db"), 64);
+        let config: toml::Table = toml::from_str(&text).unwrap();
+        assert_eq!(config["store"]["url"].as_str(), Some("sqlite:/a \"b\"/c.db"));
+        assert_eq!(config["sources"]["hn"]["limits"]["in_flight"].as_integer(), Some(64));
+    }
+}
