@@ -102,7 +102,7 @@ fn tests(workspace: &Workspace) -> anyhow::Result<()> {
         run_command(&mut nextest(workspace, &filter))?;
     } else {
         // cargo test cannot leave out single test binaries: the simulation is made short instead.
-        let all_but_binary = ["test", "--workspace", "--exclude", "highwater", "--lib", "--bins", "--tests"];
+        let all_but_binary = ["test", "--workspace", "--exclude", "highwater", "--tests"];
         run_command(workspace.cargo(all_but_binary).env(SEEDS_VARIABLE, "1"))?;
         run_command(&mut workspace.cargo(["test", "--package", "highwater", "--bins"]))?;
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::{FailureKind, Moment};
+use crate::{FailureKind, Moment, Timestamp};
 
 /// Failures in a row, of kinds that can befall everything, that raise the suspicion.
 const SUSPICIOUS: u32 = 20;
@@ -33,6 +33,8 @@ pub struct OutageWatch {
     kind: Option<FailureKind>,
     cleared_until: Moment,
     failed_probes: u32,
+    /// When the remote last gave a sound answer to anybody.
+    answered_at: Option<Timestamp>,
 }
 
 impl Default for OutageWatch {
@@ -43,6 +45,7 @@ impl Default for OutageWatch {
             kind: None,
             cleared_until: Moment::START,
             failed_probes: 0,
+            answered_at: None,
         }
     }
 }
@@ -57,7 +60,8 @@ impl OutageWatch {
     }
 
     /// Any sound answer about any key: the remote is there.
-    pub fn saw_success(&mut self) {
+    pub fn saw_success(&mut self, at: Timestamp) {
+        self.answered_at = Some(at);
         self.failures_in_row = 0;
         if self.health == Health::Suspect {
             self.health = Health::Healthy;
@@ -76,9 +80,11 @@ impl OutageWatch {
         }
     }
 
-    /// A key is about to be given up. When nothing has been answered since, that alone is suspicious; says so.
-    pub fn doubts_a_death(&mut self, kind: FailureKind, now: Moment) -> bool {
-        let doubtful = kind.is_systemic() && self.failures_in_row > 0 && now >= self.cleared_until;
+    /// A key is about to be given up. If nobody has been answered since it was tried before, that alone is suspicious;
+    /// says so.
+    pub fn doubts_a_death(&mut self, kind: FailureKind, tried_before: Option<Timestamp>) -> bool {
+        let evidence = self.answered_at.is_some_and(|answered| tried_before.is_none_or(|tried| answered >= tried));
+        let doubtful = kind.is_systemic() && !evidence;
         if doubtful && self.health == Health::Healthy {
             self.health = Health::Suspect;
         }
@@ -86,8 +92,8 @@ impl OutageWatch {
     }
 
     /// The canary answered: what failed is the items' own fault.
-    pub fn probe_succeeded(&mut self, now: Moment) {
-        *self = OutageWatch { cleared_until: now + CLEARED, ..OutageWatch::default() };
+    pub fn probe_succeeded(&mut self, now: Moment, at: Timestamp) {
+        *self = OutageWatch { cleared_until: now + CLEARED, answered_at: Some(at), ..OutageWatch::default() };
     }
 
     /// The canary failed too; returns when to ask it again.
@@ -112,6 +118,10 @@ mod tests {
         Moment::after_start(Duration::from_secs(seconds))
     }
 
+    fn wall(seconds: i64) -> Timestamp {
+        Timestamp::from_millis(seconds * 1000)
+    }
+
     fn suspect() -> OutageWatch {
         let mut watch = OutageWatch::default();
         for _ in 0..SUSPICIOUS {
@@ -124,20 +134,20 @@ mod tests {
     fn a_storm_raises_suspicion_and_one_success_lays_it() {
         let mut watch = suspect();
         assert_eq!(watch.health(), Health::Suspect);
-        watch.saw_success();
+        watch.saw_success(wall(1));
         assert_eq!(watch.health(), Health::Healthy);
     }
 
     #[test]
     fn the_last_key_left_is_given_up_only_after_a_canary_has_answered() {
         let mut watch = OutageWatch::default();
-        watch.saw_failure(FailureKind::Server, at(1));
-        assert!(watch.doubts_a_death(FailureKind::Server, at(1)));
+        watch.saw_success(wall(1));
+        assert!(!watch.doubts_a_death(FailureKind::Server, Some(wall(1))), "others were answered meanwhile");
+        assert!(watch.doubts_a_death(FailureKind::Server, Some(wall(5))));
         assert_eq!(watch.health(), Health::Suspect);
-        watch.probe_succeeded(at(2));
-        watch.saw_failure(FailureKind::Server, at(3));
-        assert!(!watch.doubts_a_death(FailureKind::Server, at(3)));
-        assert!(!OutageWatch::default().doubts_a_death(FailureKind::Server, at(1)), "others were answered meanwhile");
+        watch.probe_succeeded(at(6), wall(6));
+        assert!(!watch.doubts_a_death(FailureKind::Server, Some(wall(5))));
+        assert!(OutageWatch::default().doubts_a_death(FailureKind::Server, None), "nobody was ever answered");
     }
 
     #[test]
@@ -161,7 +171,7 @@ mod tests {
     #[test]
     fn a_canary_that_answers_clears_the_remote_for_a_while() {
         let mut watch = suspect();
-        watch.probe_succeeded(at(2));
+        watch.probe_succeeded(at(2), wall(2));
         for _ in 0..100 {
             watch.saw_failure(FailureKind::Server, at(10));
         }

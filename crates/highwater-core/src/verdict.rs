@@ -163,7 +163,7 @@ impl Judge {
     }
 
     pub fn failure(&self, key: Key, before: &History, failure: &Failure, strike: Strike) -> Settlement {
-        let throttled = failure.kind == FailureKind::Throttled && !planted(Bug::ThrottleCountsAsStrike);
+        let throttled = failure.kind == FailureKind::Throttled;
         let attempts = if throttled || strike == Strike::Outage { before.attempts } else { before.attempts + 1 };
         let history = History { attempts, ..before.clone() };
         let verdict = if attempts >= self.retry.attempts {

@@ -25,6 +25,9 @@ use crate::{
 use idle::Idle;
 use jobs::Running;
 
+/// A claimed segment and the jobs it was cut into.
+type Prepared = (Arc<SegmentWork>, Vec<Job>);
+
 /// Segments leased at a time: enough to spare round trips, few enough to give back quickly.
 const CLAIM_LIMIT: u32 = 16;
 
@@ -60,7 +63,7 @@ pub(crate) struct Dispatcher {
     running: BTreeMap<u64, Running>,
     numbers: HashMap<TaskId, u64>,
     next_number: u64,
-    claiming: Option<BoxFuture<'static, Result<Vec<(Arc<SegmentWork>, Vec<Job>)>>>>,
+    claiming: Option<BoxFuture<'static, Result<Vec<Prepared>>>>,
     /// Nothing could be claimed; ask again then.
     claim_again_at: Option<Moment>,
     probing: Option<BoxFuture<'static, Result<(), highwater_core::Failure>>>,
@@ -161,7 +164,7 @@ impl Dispatcher {
         }
     }
 
-    async fn handle_claimed(&mut self, claimed: Vec<(Arc<SegmentWork>, Vec<Job>)>) -> Result<()> {
+    async fn handle_claimed(&mut self, claimed: Vec<Prepared>) -> Result<()> {
         if (claimed.len() as u32) < CLAIM_LIMIT {
             self.claim_again_at = Some(self.worker.engine.world.clock.moment() + RECLAIM);
         }
@@ -225,7 +228,7 @@ impl Dispatcher {
 const RECLAIM: std::time::Duration = std::time::Duration::from_millis(250);
 
 /// Leases segments and finds out which of their keys are still open.
-async fn claim(worker: Worker, owner: WorkerId) -> Result<Vec<(Arc<SegmentWork>, Vec<Job>)>> {
+async fn claim(worker: Worker, owner: WorkerId) -> Result<Vec<Prepared>> {
     let engine = &worker.engine;
     let request = |now: Timestamp| Claim {
         stream: &worker.stream.id,
@@ -254,7 +257,7 @@ async fn refresh_head(worker: &Worker, claimed: &[Claimed]) {
     }
 }
 
-async fn prepare(worker: &Worker, claimed: Claimed) -> Result<(Arc<SegmentWork>, Vec<Job>)> {
+async fn prepare(worker: &Worker, claimed: Claimed) -> Result<Prepared> {
     let engine = &worker.engine;
     let rest = Span::new(claimed.cursor.unwrap_or(Position(i64::MIN)).max(claimed.span.start()), claimed.span.end());
     let (keys, known) = if rest.is_empty() {

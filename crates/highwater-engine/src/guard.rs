@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use highwater_core::{FailureKind, Health, Key, Moment, OutageWatch, Strike};
+use highwater_core::{FailureKind, Health, Key, Moment, OutageWatch, Strike, Timestamp};
 use highwater_sources::{Answer, Fetched};
 
 /// Shared by the workers; the mutex is held for a few instructions per batch and never over an await.
@@ -18,15 +18,15 @@ struct GuardState {
 
 impl Guard {
     /// Takes in the answers of a batch, and says whether its failures count against its keys.
-    pub(crate) fn observe(&self, answers: &[Answer], now: Moment) -> Strike {
+    pub(crate) fn observe(&self, answers: &[Answer], now: Moment, at: Timestamp) -> Strike {
         let mut state = self.lock();
         for answer in answers {
             match &answer.fetched {
                 Fetched::Found(_) | Fetched::Delayed { .. } => {
-                    state.watch.saw_success();
+                    state.watch.saw_success(at);
                     state.last_good = Some(answer.key.clone());
                 }
-                Fetched::Absent | Fetched::Excluded { .. } => state.watch.saw_success(),
+                Fetched::Absent | Fetched::Excluded { .. } => state.watch.saw_success(at),
                 Fetched::Failed(failure) => state.watch.saw_failure(failure.kind, now),
                 Fetched::Skipped => {}
             }
@@ -38,8 +38,8 @@ impl Guard {
     }
 
     /// Whether a key must not be given up before a canary has been asked.
-    pub(crate) fn doubts_a_death(&self, kind: FailureKind, now: Moment) -> bool {
-        self.lock().watch.doubts_a_death(kind, now)
+    pub(crate) fn doubts_a_death(&self, kind: FailureKind, tried_before: Option<Timestamp>) -> bool {
+        self.lock().watch.doubts_a_death(kind, tried_before)
     }
 
     pub(crate) fn health(&self) -> Health {
@@ -54,8 +54,8 @@ impl Guard {
         self.lock().last_good.clone()
     }
 
-    pub(crate) fn probe_succeeded(&self, now: Moment) {
-        self.lock().watch.probe_succeeded(now);
+    pub(crate) fn probe_succeeded(&self, now: Moment, at: Timestamp) {
+        self.lock().watch.probe_succeeded(now, at);
     }
 
     pub(crate) fn probe_failed(&self, now: Moment) -> Moment {

@@ -5,7 +5,7 @@ use std::{
     sync::Mutex,
 };
 
-use highwater_core::{Exception, Failure, History, Key, KeySet, Lane, Lease, Position, Purpose, Span};
+use highwater_core::{Exception, Failure, History, Key, KeySet, Lane, Lease, Position, Purpose, Span, Timestamp};
 use highwater_store::{Claimed, Known};
 
 /// A batch of keys of one segment.
@@ -83,6 +83,10 @@ impl SegmentWork {
 
     pub(crate) fn history(&self, key: &Key) -> History {
         self.exceptions.get(key).map(|exception| exception.history.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn last_tried(&self, key: &Key) -> Option<Timestamp> {
+        self.exceptions.get(key).map(|exception| exception.last_tried_at)
     }
 
     pub(crate) fn has_exception(&self, key: &Key) -> bool {

@@ -92,7 +92,7 @@ impl Worker {
     }
 
     fn judge(&self, work: &SegmentWork, answers: Vec<Answer>) -> Sorted {
-        let strike = self.guard.observe(&answers, self.engine.world.clock.moment());
+        let strike = self.guard.observe(&answers, self.engine.world.clock.moment(), self.engine.now());
         let judge = self.judge_now();
         let mut sorted = Sorted::default();
         for Answer { key, fetched } in answers {
@@ -121,7 +121,7 @@ impl Worker {
                     sorted.settlements.push(Settlement { key, verdict, history, reason, last_error: None });
                 }
                 Fetched::Failed(failure) => {
-                    let settlement = self.judge_failure(&judge, key, &history, &failure, strike);
+                    let settlement = self.judge_failure(&judge, work, key, &failure, strike);
                     self.tell(&settlement, failure.kind);
                     sorted.settlements.push(settlement);
                 }
@@ -131,19 +131,19 @@ impl Worker {
         sorted
     }
 
-    /// A key dies only while the remote is known to answer for others.
+    /// A key dies only when the remote is known to have answered for others since it was tried before.
     fn judge_failure(
         &self,
         judge: &Judge,
+        work: &SegmentWork,
         key: Key,
-        history: &History,
         failure: &Failure,
         strike: Strike,
     ) -> Settlement {
-        let settlement = judge.failure(key.clone(), history, failure, strike);
-        let now = self.engine.world.clock.moment();
-        if settlement.verdict == Verdict::Dead && self.guard.doubts_a_death(failure.kind, now) {
-            let spared = judge.failure(key, history, failure, Strike::Outage);
+        let history = work.history(&key);
+        let settlement = judge.failure(key.clone(), &history, failure, strike);
+        if settlement.verdict == Verdict::Dead && self.guard.doubts_a_death(failure.kind, work.last_tried(&key)) {
+            let spared = judge.failure(key, &history, failure, Strike::Outage);
             return Settlement { verdict: Verdict::Retry { at: judge.now + LAST_CHANCE }, ..spared };
         }
         settlement
@@ -264,7 +264,7 @@ impl Worker {
     }
 }
 
-/// Long enough to ask a canary, and well within the time for which its answer counts.
+/// Long enough to ask a canary meanwhile.
 const LAST_CHANCE: Duration = Duration::from_secs(1);
 
 /// Answers as what is to be written.

@@ -1,4 +1,5 @@
 //! The simulator over real sockets: what a client's kernel and HTTP library see of each fault.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
 use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 

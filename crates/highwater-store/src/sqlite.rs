@@ -19,6 +19,8 @@ mod segments;
 mod session;
 mod streams;
 mod table;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::{future::Future, sync::Arc};

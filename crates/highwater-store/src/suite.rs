@@ -59,6 +59,7 @@ cases! { ($)
         edges_that_are_gone_are_gone
         an_edge_named_twice_counts_once
         the_same_commit_twice_changes_nothing
+        a_commit_broken_off_is_whole_or_absent
         an_absence_leaves_the_stored_body_alone
         any_text_comes_back_as_it_went_in
         a_large_value_comes_back_whole

@@ -1,11 +1,14 @@
 //! The suite on SQLite, run on the runtime's threads and inline, and what only a file can show.
 
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+
 use std::{future::Future, sync::Arc};
 
 use futures_util::future::BoxFuture;
+use highwater_core::planted::{Bug, with_planted};
 use highwater_store::{
     Durability, Execution, OpenOptions, SqliteStore,
-    suite::{Lab, frontier},
+    suite::{Lab, frontier, leases, rows},
 };
 use proptest::prelude::*;
 use rusqlite::{Connection, types::ValueRef};
@@ -34,14 +37,14 @@ fn run<F: Future<Output = ()>>(execution: Execution, case: impl FnOnce(Lab) -> F
     let store = Arc::new(SqliteStore::open(options).unwrap());
     let beside = Arc::new(std::sync::Mutex::new(Connection::open(path).unwrap()));
     let query = move |sql: &str| -> BoxFuture<'static, Vec<String>> {
-        let rows = rows(&beside.lock().unwrap(), sql);
-        Box::pin(async move { rows })
+        let cells = cells(&beside.lock().unwrap(), sql);
+        Box::pin(async move { cells })
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(case(Lab { store, query: Box::new(query) }));
 }
 
-fn rows(db: &Connection, sql: &str) -> Vec<String> {
+fn cells(db: &Connection, sql: &str) -> Vec<String> {
     let mut statement = db.prepare(sql).unwrap();
     let width = statement.column_count();
     let mut rows = statement.query([]).unwrap();
@@ -56,6 +59,20 @@ fn rows(db: &Connection, sql: &str) -> Vec<String> {
         lines.push(cells.collect::<Vec<_>>().join("|"));
     }
     lines
+}
+
+/// A suite that finds nothing proves nothing: it must find each of the bugs a store can have.
+#[test]
+fn planted_bugs_are_found() {
+    let found = |bug, case: Case| {
+        let played = || with_planted(Some(bug), || run(Execution::Inline, case));
+        assert!(std::panic::catch_unwind(played).is_err(), "{bug:?} went unnoticed");
+    };
+    found(Bug::FenceSkipped, |lab| Box::pin(leases::a_late_commit_is_fenced_off(lab)));
+    found(Bug::TwoWorkersOneLease, |lab| Box::pin(leases::a_silent_segment_is_taken_over_after_its_ttl(lab)));
+    found(Bug::FrontierOverGap, |lab| Box::pin(frontier::the_frontier_crosses_only_a_gap_free_prefix(lab)));
+    found(Bug::KidsNotReplaced, |lab| Box::pin(rows::edges_that_are_gone_are_gone(lab)));
+    found(Bug::StateBeforeData, |lab| Box::pin(rows::a_commit_broken_off_is_whole_or_absent(lab)));
 }
 
 proptest! {

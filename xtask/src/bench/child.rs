@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Short against a run of seconds, long against one look at `/proc`.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 pub(super) struct Finished {
     pub(super) seconds: f64,

@@ -37,7 +37,7 @@ impl Dispatcher {
         let now = engine.world.clock.moment();
         match probed {
             Ok(()) => {
-                self.worker.guard.probe_succeeded(now);
+                self.worker.guard.probe_succeeded(now, engine.now());
                 engine.source.gateway().resume();
                 engine.emit(Event::OutageOver);
             }

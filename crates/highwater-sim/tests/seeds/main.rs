@@ -4,6 +4,8 @@
 mod failing;
 mod nth;
 mod oracle;
+mod planted;
+mod poison;
 mod run;
 mod scenario;
 

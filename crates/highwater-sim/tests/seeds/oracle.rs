@@ -65,6 +65,14 @@ pub(crate) fn in_state(path: &Path, state: &str) -> i64 {
     open(path).query_row(sql, [state], |row| row.get(0)).unwrap()
 }
 
+/// Keys and reasons.
+pub(crate) fn dead_letters(path: &Path) -> Vec<(String, String)> {
+    let db = open(path);
+    let sql = "SELECT item_key, reason FROM ingest_exceptions WHERE state = 'dead_letter' ORDER BY item_key";
+    let mut statement = db.prepare(sql).unwrap();
+    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect()
+}
+
 /// Every id ends as the simulator says it must.
 pub(crate) fn check_truth(path: &Path, sim: &HnSim, scenario: &Scenario) {
     let db = open(path);

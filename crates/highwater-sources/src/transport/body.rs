@@ -47,7 +47,9 @@ fn poll_frame(body: &mut Incoming, cx: &mut Context<'_>, drive: &mut impl FnMut(
     }
 }
 
-/// Nearly every body comes in one piece, which is then not copied.
+/// A smaller piece is copied out, which gives the connection its read buffer back: else every answer costs it a new one.
+const COPIED_BELOW: usize = 4096;
+
 #[derive(Default)]
 struct Whole {
     first: Bytes,
@@ -60,7 +62,7 @@ impl Whole {
             return Err(fault::too_large("the body", max));
         }
         if self.first.is_empty() && self.joined.is_empty() {
-            self.first = data;
+            self.first = if data.len() < COPIED_BELOW { Bytes::copy_from_slice(&data) } else { data };
             return Ok(());
         }
         let first = std::mem::take(&mut self.first);

@@ -35,16 +35,19 @@ impl H1 {
         Ok(H1 { sender, driver: Some(driver) })
     }
 
-    pub(super) async fn send(
+    pub(super) fn send(
         &mut self,
         request: http::Request<Empty<Bytes>>,
-    ) -> hyper::Result<http::Response<Incoming>> {
-        let mut answer = pin!(self.sender.send_request(request));
-        poll_fn(|cx| {
-            self.drive(cx);
-            answer.as_mut().poll(cx)
-        })
-        .await
+    ) -> impl Future<Output = hyper::Result<http::Response<Incoming>>> {
+        let answer = self.sender.send_request(request);
+        async move {
+            let mut answer = pin!(answer);
+            poll_fn(|cx| {
+                self.drive(cx);
+                answer.as_mut().poll(cx)
+            })
+            .await
+        }
     }
 
     pub(super) fn drive(&mut self, cx: &mut Context<'_>) {

@@ -81,11 +81,11 @@ pub(super) struct H2Stream {
 }
 
 impl H2Stream {
-    pub(super) async fn send(
+    pub(super) fn send(
         &mut self,
         request: http::Request<Empty<Bytes>>,
-    ) -> hyper::Result<http::Response<Incoming>> {
-        self.sender.send_request(request).await
+    ) -> impl Future<Output = hyper::Result<http::Response<Incoming>>> + use<> {
+        self.sender.send_request(request)
     }
 }
 

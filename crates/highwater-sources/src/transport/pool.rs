@@ -11,7 +11,7 @@ use highwater_core::{Failure, Moment};
 use http::{HeaderMap, HeaderValue, Method, Uri, header, uri::PathAndQuery};
 use http_body_util::Empty;
 use hyper::body::Incoming;
-use tokio::time::timeout;
+use tokio::time::{error::Elapsed, timeout};
 use tokio_rustls::TlsConnector;
 
 use super::{
@@ -38,7 +38,9 @@ pub(super) struct Pool {
     /// open a hundred connections where one does.
     handshake: tokio::sync::Mutex<()>,
     speaks_h1: AtomicBool,
-    headers: HeaderMap,
+    /// What every request carries. HTTP/2 has the host elsewhere.
+    headers_h1: HeaderMap,
+    headers_h2: HeaderMap,
 }
 
 /// What the pools of one transport have in common.
@@ -83,8 +85,9 @@ impl From<Failure> for Lost {
 impl Pool {
     pub(super) fn new(origin: Origin, shared: Shared) -> Self {
         let dialer = Dialer::new(shared.tls.clone(), shared.clock.clone(), shared.settings.deadlines.connect);
-        let headers =
-            HeaderMap::from_iter([(header::USER_AGENT, USER_AGENT.clone()), (header::ACCEPT_ENCODING, GZIP.clone())]);
+        let headers_h2 = HeaderMap::from_iter([(header::USER_AGENT, USER_AGENT), (header::ACCEPT_ENCODING, GZIP)]);
+        let mut headers_h1 = headers_h2.clone();
+        headers_h1.insert(header::HOST, origin.host_header.clone());
         Pool {
             origin,
             shared,
@@ -92,7 +95,8 @@ impl Pool {
             parked: Mutex::default(),
             handshake: tokio::sync::Mutex::default(),
             speaks_h1: AtomicBool::new(false),
-            headers,
+            headers_h1,
+            headers_h2,
         }
     }
 
@@ -103,6 +107,11 @@ impl Pool {
                 done => return done.map_err(|lost| lost.failure),
             }
         }
+        // Boxed, so that the many requests that need no new connection are not made larger by it.
+        Box::pin(self.exchange_fresh(outbound)).await
+    }
+
+    async fn exchange_fresh(&self, outbound: &Outbound) -> Result<Response, Failure> {
         let connection = self.connect().await?;
         self.exchange_on(connection, outbound).await.map_err(|lost| lost.failure)
     }
@@ -120,9 +129,9 @@ impl Pool {
     }
 
     async fn exchange_h1(&self, mut h1: Box<H1>, outbound: &Outbound) -> Result<Response, Lost> {
-        let mut request = self.request(outbound, Uri::from(outbound.path.clone()));
-        request.headers_mut().insert(header::HOST, self.origin.host_header.clone());
-        let (head, incoming) = self.head(h1.send(request), outbound).await?.into_parts();
+        let request = request(outbound, &self.headers_h1, Uri::from(outbound.path.clone()));
+        let answer = timeout(self.shared.settings.deadlines.first_byte, h1.send(request)).await;
+        let (head, incoming) = self.head(answer, outbound)?.into_parts();
         let body = body::collect(incoming, self.shared.settings.body_max, |cx| h1.drive(cx)).await?;
         if h1.is_reusable().await {
             self.park(h1);
@@ -131,37 +140,25 @@ impl Pool {
     }
 
     async fn exchange_h2(&self, mut stream: H2Stream, outbound: &Outbound) -> Result<Response, Lost> {
-        let request = self.request(outbound, self.origin.uri(outbound.path.clone()));
-        let (head, incoming) = self.head(stream.send(request), outbound).await?.into_parts();
+        let request = request(outbound, &self.headers_h2, self.origin.uri(outbound.path.clone()));
+        let answer = timeout(self.shared.settings.deadlines.first_byte, stream.send(request)).await;
+        let (head, incoming) = self.head(answer, outbound)?.into_parts();
         let body = body::collect(incoming, self.shared.settings.body_max, |_| {}).await?;
         Ok(Response { status: head.status, headers: head.headers, body })
     }
 
-    fn request(&self, outbound: &Outbound, uri: Uri) -> http::Request<Empty<Bytes>> {
-        let mut request = http::Request::new(Empty::new());
-        *request.method_mut() = outbound.method.clone();
-        *request.uri_mut() = uri;
-        let headers = request.headers_mut();
-        headers.clone_from(&self.headers);
-        for (name, value) in &outbound.headers {
-            headers.insert(name.clone(), value.clone());
-        }
-        request
-    }
-
-    async fn head(
+    fn head(
         &self,
-        answer: impl Future<Output = hyper::Result<http::Response<Incoming>>>,
+        answer: Result<hyper::Result<http::Response<Incoming>>, Elapsed>,
         outbound: &Outbound,
     ) -> Result<http::Response<Incoming>, Lost> {
-        let first_byte = self.shared.settings.deadlines.first_byte;
-        match timeout(first_byte, answer).await {
+        match answer {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => {
                 let may_repeat = error.is_canceled() || (outbound.method.is_idempotent() && !error.is_parse());
                 Err(Lost { failure: fault::hyper(&error), may_repeat })
             }
-            Err(_) => Err(fault::timeout("the answer", first_byte).into()),
+            Err(_) => Err(fault::timeout("the answer", self.shared.settings.deadlines.first_byte).into()),
         }
     }
 
@@ -235,4 +232,16 @@ impl Pool {
     fn parked(&self) -> MutexGuard<'_, Parked> {
         self.parked.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn request(outbound: &Outbound, defaults: &HeaderMap, uri: Uri) -> http::Request<Empty<Bytes>> {
+    let mut request = http::Request::new(Empty::new());
+    *request.method_mut() = outbound.method.clone();
+    *request.uri_mut() = uri;
+    let headers = request.headers_mut();
+    headers.clone_from(defaults);
+    for (name, value) in &outbound.headers {
+        headers.insert(name.clone(), value.clone());
+    }
+    request
 }

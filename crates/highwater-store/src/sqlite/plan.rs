@@ -36,21 +36,23 @@ impl Rest {
         if !row.span.is_empty() && (self.span.start() > row.span.end() || self.span.end() < row.span.start()) {
             return Err(Fault::refused(format!("a plan of {} leaves a gap to {}", self.span, row.span)));
         }
-        if !missing.above.is_empty() {
+        let (chunk, laid, frontier) = if !missing.above.is_empty() {
             let chunk = first_chunk(missing.above, self.segment_size);
-            let fresh = row.span.is_empty();
-            let origin = if fresh { chunk.start() } else { row.span.start() };
-            let frontier = if fresh { chunk.start() } else { row.frontier };
-            self.lay_chunk(db, chunk)?;
-            streams::place(db, &self.stream, Span::new(origin, chunk.end()), frontier)?;
+            if row.span.is_empty() {
+                (chunk, chunk, chunk.start())
+            } else {
+                (chunk, Span::new(row.span.start(), chunk.end()), row.frontier)
+            }
         } else if !missing.below.is_empty() {
             let chunk = last_chunk(missing.below, self.segment_size);
-            self.lay_chunk(db, chunk)?;
-            streams::place(db, &self.stream, Span::new(chunk.start(), row.span.end()), chunk.start())?;
+            (chunk, Span::new(chunk.start(), row.span.end()), chunk.start())
         } else {
             return Ok(None);
-        }
-        Ok(Some(self))
+        };
+        self.lay_chunk(db, chunk)?;
+        streams::place(db, &self.stream, laid, frontier)?;
+        let done = laid.start() <= self.span.start() && laid.end() >= self.span.end();
+        Ok((!done).then_some(self))
     }
 
     fn lay_rescan(self, db: &Connection) -> Sql<Option<Rest>> {

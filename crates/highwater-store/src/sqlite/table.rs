@@ -14,7 +14,7 @@ pub(super) struct TableSql {
     pub(super) insert: String,
     /// The columns in order, then `last_fetched_at`, `last_changed_at`, `row_check`; by key.
     pub(super) select: String,
-    /// As `select`, in order of the key; `{}` stands for nothing, so a page adds its own condition.
+    /// As `select`, of all rows: a page adds its condition and order.
     pub(super) select_all: String,
     /// The columns in order, then `last_fetched_at`, `last_changed_at`, `row_check`, key.
     pub(super) update: String,

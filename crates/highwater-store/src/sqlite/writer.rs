@@ -10,7 +10,7 @@ use std::{
 use highwater_core::Key;
 use tokio::{
     sync::{Mutex as AsyncMutex, Notify, OwnedMutexGuard, Semaphore, oneshot},
-    task::spawn_blocking,
+    task::{spawn_blocking, yield_now},
     time::sleep,
 };
 
@@ -27,8 +27,8 @@ const QUEUE_MAX: usize = 1_024;
 
 pub(super) struct Writer {
     /// Held by the one who writes for all; moves to a thread for blocking work and back, hence the `Arc`.
-    session: Arc<AsyncMutex<Session>>,
-    queue: Mutex<Queue>,
+    pub(super) session: Arc<AsyncMutex<Session>>,
+    pub(super) queue: Mutex<Queue>,
     arrived: Notify,
     room: Arc<Semaphore>,
     limits: GroupLimits,
@@ -54,13 +54,13 @@ pub(super) enum Haste {
 }
 
 #[derive(Default)]
-struct Queue {
-    waiting: VecDeque<(Weight, Box<dyn Operation>)>,
+pub(super) struct Queue {
+    pub(super) waiting: VecDeque<(Weight, Box<dyn Operation>)>,
     rows: usize,
     bytes: usize,
     hasty: usize,
     /// How many waited when the last group was written: those who will soon be back.
-    expected: usize,
+    pub(super) expected: usize,
 }
 
 impl Writer {
@@ -114,6 +114,8 @@ impl Writer {
     }
 
     async fn gather(&self) {
+        // Whoever is ready to write at this very moment comes along.
+        yield_now().await;
         let mut linger = pin!(sleep(self.limits.linger));
         while !self.with_queue(|queue| queue.is_ripe(&self.limits)) {
             tokio::select! {

@@ -1,7 +1,5 @@
 //! Laying segments.
 
-use std::task::Poll;
-
 use futures_util::poll;
 use highwater_core::{Purpose, SegmentStatus};
 
@@ -13,7 +11,7 @@ pub async fn segments_tile_at_every_chunk(lab: Lab) {
     let mut looks = 0;
     for (start, end) in [(10_000, 14_500), (14_500, 18_000), (5_500, 10_000)] {
         let mut plan = scene.store().plan(scene.plan_of(Purpose::Catchup, start, end, 1));
-        while let Poll::Pending = poll!(&mut plan).map(Result::unwrap) {
+        while poll!(&mut plan).map(Result::unwrap).is_pending() {
             scene.assert_tiled().await;
             looks += 1;
             tokio::task::yield_now().await;

@@ -73,7 +73,7 @@ pub async fn the_ledger_holds_after_everything(lab: Lab) {
         let dead = claimed.span.start().0;
         scene.store_all_but(&claimed, &[dead], at(0)).await;
         scene.commit(&claimed.lease, vec![], vec![verdict(dead, Verdict::Dead)], at(0)).await.unwrap();
-        // A refused close takes its ledger line back, and the chain goes on from the last that stands.
+        // The first close is refused: the chain goes on from the last line that stands.
         scene.query("DELETE FROM hn_items WHERE id = 5").await;
         let closed = scene.close(&claimed.lease, DeadLetterPolicy::Pass, at(0)).await;
         assert_eq!(closed.is_err(), dead == 0);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::poll;
 use highwater_core::{DeadLetterPolicy, Key, KeySet, Record, Value, Verdict};
 
 use super::scene::{Lab, Scene, at, verdict};
@@ -80,6 +81,32 @@ pub async fn the_same_commit_twice_changes_nothing(lab: Lab) {
     assert_eq!(scene.query("SELECT unresolved_count, stored_count FROM ingest_segments").await, ["2|3"]);
 }
 
+/// The caller may be gone at any moment: all of its commit is there then, or nothing.
+pub async fn a_commit_broken_off_is_whole_or_absent(lab: Lab) {
+    let scene = Scene::planned(lab, 0, 100, 100).await;
+    let claimed = scene.claim_one(at(0)).await;
+    for patience in 0..20 {
+        let settlements = vec![verdict(50 + patience, Verdict::Missing)];
+        let records = vec![item(patience, "", &[patience])];
+        let commit = scene.commit_of(&claimed.lease, records, settlements);
+        let mut commit = scene.store().commit(Arc::new(commit));
+        for _ in 0..patience {
+            if poll!(&mut commit).is_ready() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        drop(commit);
+        // Comes after whatever is still being written.
+        scene.store().heartbeat(&[], at(0)).await.unwrap();
+        let parts = "SELECT (SELECT count(*) FROM hn_items), (SELECT count(*) FROM hn_kids),
+                            (SELECT count(*) FROM ingest_exceptions), (SELECT count(*) FROM ledger)";
+        let parts = scene.query(parts).await.remove(0);
+        let whole = parts.split('|').next().unwrap();
+        assert!(parts.split('|').all(|part| part == whole), "rows, edges, exceptions, ledger: {parts}");
+    }
+}
+
 pub async fn an_absence_leaves_the_stored_body_alone(lab: Lab) {
     let (scene, claimed) = told(lab, &[("precious", &[2])]).await;
     for absence in [Verdict::Missing, Verdict::Excluded, Verdict::Dead] {
@@ -142,9 +169,9 @@ pub async fn rows_with_names_for_keys_are_rows_too(lab: Lab) {
 pub async fn a_refused_row_takes_nothing_else_down(lab: Lab) {
     let scene = Scene::planned(lab, 0, 10, 10).await;
     let lease = scene.claim_one(at(0)).await.lease;
-    let mut bad = item(2, "bad", &[]);
+    let mut bad = item(3, "bad", &[]);
     bad.body.values[3] = Value::Text("no number".into());
-    let commits = [vec![item(1, "good", &[])], vec![item(3, "with it", &[]), bad], vec![item(4, "good", &[])]];
+    let commits = [vec![item(1, "good", &[])], vec![item(2, "before it", &[]), bad], vec![item(4, "good", &[])]];
     let commits = commits.map(|records| scene.store().commit(scene.commit_of(&lease, records, vec![]).into()));
     let ends = futures_util::future::join_all(commits).await;
     let kinds: Vec<_> = ends.into_iter().map(|end| end.map(|counts| counts.new).map_err(|error| error.kind)).collect();

@@ -49,6 +49,7 @@ async fn list(global: &Global, settings: &Settings, source: Option<&str>) -> any
             all.extend(page.into_iter().map(|exception| (stream.clone(), exception)));
         }
     }
+    all.sort_by(|(a, left), (b, right)| (a, &left.key).cmp(&(b, &right.key)));
     if global.json {
         let letters: Vec<Json> = all.iter().map(|(stream, exception)| exception_json(stream, exception)).collect();
         out::data(&json!({ "dead_letters": letters }).to_string());

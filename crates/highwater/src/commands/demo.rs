@@ -23,6 +23,8 @@ use crate::{
     signals::Signals,
 };
 
+/// Every kind of fault that does not merely cost time: the tour should take less than two minutes.
+const PLAN: &str = include_str!("demo.toml");
 const SEED: u64 = 20_070_219;
 const LOOK: Duration = Duration::from_millis(20);
 const KILL_WAIT_MAX: Duration = Duration::from_secs(60);
@@ -30,7 +32,7 @@ const KILL_WAIT_MAX: Duration = Duration::from_secs(60);
 pub(super) async fn run(global: &Global, args: &DemoArgs) -> anyhow::Result<Exit> {
     let folder = TempDir::with_prefix("highwater-demo-").context("cannot make a folder for the demo")?;
     let listener = TcpListener::bind("127.0.0.1:0").await.context("cannot listen on the loopback address")?;
-    let plan = FaultPlan::load("chaos").map_err(|error| Trouble::new(Exit::Failed, error.to_string()))?;
+    let plan = FaultPlan::parse(PLAN).map_err(|error| Trouble::new(Exit::Failed, error.to_string()))?;
     let sim = Arc::new(HnSim::new(World::generated(Seed(SEED), args.items), plan));
     let tour = Tour::new(folder.path(), listener.local_addr()?, sim.clone(), args.items, global)?;
     let stop = CancellationToken::new();

@@ -1,0 +1,76 @@
+//! A simulation that finds nothing proves nothing: each bug that can be planted in the engine's way must be found.
+//! (The bugs a store can have are found by the store's own suite.)
+
+use std::{panic, time::Duration};
+
+use highwater_core::{
+    Lane, Moment,
+    planted::{Bug, with_planted},
+    throttle::{InFlight, Outcome, Rate, Settings, Throttle},
+};
+use highwater_sim::FaultPlan;
+
+use crate::{
+    poison,
+    run::{self},
+    scenario::Scenario,
+};
+
+fn play(plan: &str) {
+    let scenario = Scenario { plan: FaultPlan::parse(plan).unwrap(), ..Scenario::small() };
+    run::to_the_end(&scenario);
+}
+
+fn null_that_heals() {
+    play("[[script]]\nids = [3, 30, 60]\nreplies = ['null', 'null']");
+}
+
+fn a_request_for_silence() {
+    play(
+        "[latency]\nfixed_ms = 20\n[quota]\nretry_after_s = 5\n[[script]]\nids = [5, 50]\nreplies = ['429-retry-after']",
+    );
+}
+
+fn much_throttling() {
+    play("[[script]]\nids = [5, 50]\nreplies = ['429', '429', '429', '429', '429', '429', '429', '429', '429']");
+}
+
+/// Sixty-four wait at a closed gate; once it opens they must leave at the rate, not together.
+fn waiters_behind_a_gate() {
+    let at = |millis| Moment::after_start(Duration::from_millis(millis));
+    let rate = Rate::Limited { start: 10.0, max: 10.0 };
+    let mut throttle = Throttle::new(Settings::new(rate, InFlight { start: 100, max: 100 }), at(0));
+    for _ in 0..65 {
+        throttle.request(Lane::Backfill, 1.0, at(0));
+    }
+    let (_, first) = throttle.poll(at(0)).expect("the first permit is due at once");
+    throttle.finish(first, Outcome::Throttled { retry_after: Some(Duration::from_secs(4)) }, at(100), 0.0);
+    let mut flying = Vec::new();
+    let mut granted_after = 0;
+    for millis in (100..7_000).step_by(10) {
+        while let Some((_, permit)) = throttle.poll(at(millis)) {
+            granted_after += 1;
+            flying.push(permit);
+        }
+        for permit in flying.drain(..) {
+            throttle.finish(permit, Outcome::Success { latency: Duration::from_millis(10) }, at(millis), 0.0);
+        }
+    }
+    assert!(granted_after <= 35, "{granted_after} requests within three seconds at ten a second");
+}
+
+#[test]
+fn each_planted_bug_is_found() {
+    let checks: [(Bug, fn()); 5] = [
+        (Bug::FirstNullFinal, null_that_heals),
+        (Bug::RetryAfterIgnored, a_request_for_silence),
+        (Bug::ThrottleCountsAsStrike, much_throttling),
+        (Bug::ReservationLimiter, waiters_behind_a_gate),
+        (Bug::DropOnSplit, poison::one_poisonous_key),
+    ];
+    for (bug, check) in checks {
+        check();
+        let found = panic::catch_unwind(|| with_planted(Some(bug), check)).is_err();
+        assert!(found, "{bug:?} went unnoticed");
+    }
+}

@@ -1,0 +1,147 @@
+//! Who leads, who follows, who leaves.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::{
+    future::{BoxFuture, join_all},
+    poll,
+};
+use rusqlite::Connection;
+use tempfile::TempDir;
+use tokio::time::timeout;
+
+use super::script::options;
+use crate::{
+    Execution, OpenOptions, Result, SqliteStore,
+    sqlite::writer::{Haste, Weight},
+};
+
+struct Group {
+    store: SqliteStore,
+    beside: Connection,
+    _folder: TempDir,
+}
+
+impl Group {
+    fn new(execution: Execution) -> Group {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("store.db");
+        let store = SqliteStore::open(OpenOptions { execution, ..options(&path) }).unwrap();
+        let beside = Connection::open(path).unwrap();
+        beside.execute_batch("CREATE TABLE written (name TEXT)").unwrap();
+        Group { store, beside, _folder: folder }
+    }
+
+    fn write(&self, name: &'static str, rows: usize, haste: Haste) -> BoxFuture<'_, Result<()>> {
+        let weight = Weight { rows, haste, ..Weight::default() };
+        Box::pin(self.store.write("writing", weight, move |session| {
+            session.db.execute("INSERT INTO written (name) VALUES (?1)", [name])?;
+            Ok(())
+        }))
+    }
+
+    /// As if so many had waited for the last group.
+    fn expect(&self, callers: usize) {
+        self.store.writer.as_ref().unwrap().queue.lock().unwrap().expected = callers;
+    }
+
+    fn written(&self) -> Vec<String> {
+        let mut names = self.beside.prepare("SELECT name FROM written ORDER BY rowid").unwrap();
+        names.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<_>>().unwrap()
+    }
+
+    /// Counts transactions from now on.
+    fn transactions(&self) -> Arc<AtomicUsize> {
+        let count = Arc::new(AtomicUsize::new(0));
+        let seen = count.clone();
+        let writer = self.store.writer.as_ref().unwrap();
+        let hook = move || seen.fetch_add(1, Ordering::Relaxed) == usize::MAX;
+        writer.session.try_lock().unwrap().db.commit_hook(Some(hook)).unwrap();
+        count
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_leaves_while_gathering_takes_only_its_own_along() {
+    let group = Group::new(Execution::Inline);
+    group.expect(9);
+    let mut leader = group.write("leader", 1, Haste::Gather);
+    let mut follower = group.write("follower", 1, Haste::Gather);
+    assert!(poll!(&mut leader).is_pending() && poll!(&mut follower).is_pending());
+    drop(leader);
+    follower.await.unwrap();
+    assert_eq!(group.written(), ["follower"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_that_leaves_harms_nobody() {
+    let group = Group::new(Execution::Inline);
+    group.expect(9);
+    let mut leader = group.write("leader", 1, Haste::Gather);
+    let mut follower = group.write("follower", 1, Haste::Gather);
+    let mut last = group.write("last", 1, Haste::Gather);
+    assert!(poll!(&mut leader).is_pending() && poll!(&mut follower).is_pending() && poll!(&mut last).is_pending());
+    drop(follower);
+    leader.await.unwrap();
+    last.await.unwrap();
+    assert_eq!(group.written(), ["leader", "last"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_leaves_while_writing_is_not_missed() {
+    let group = Group::new(Execution::Blocking);
+    group.expect(2);
+    let mut leader = group.write("leader", 1, Haste::Gather);
+    let mut follower = group.write("follower", 1, Haste::Gather);
+    assert!(poll!(&mut leader).is_pending() && poll!(&mut follower).is_pending());
+    while !group.store.writer.as_ref().unwrap().queue.lock().unwrap().waiting.is_empty() {
+        assert!(poll!(&mut leader).is_pending());
+    }
+    drop(leader);
+    follower.await.unwrap();
+    group.write("next", 1, Haste::AtOnce).await.unwrap();
+    // The leader's own was begun or not, as the thread was quicker or it.
+    assert!(group.written().ends_with(&["follower".into(), "next".into()]), "{:?}", group.written());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_company_that_cannot_come() {
+    let group = Group::new(Execution::Inline);
+    for _ in 0..3 {
+        timeout(Duration::from_millis(1), group.write("alone", 1, Haste::Gather)).await.unwrap().unwrap();
+    }
+    group.expect(9);
+    let late = group.write("late", 1, Haste::Gather);
+    let late = timeout(Duration::from_millis(51), late).await;
+    late.unwrap().unwrap();
+    timeout(Duration::from_millis(1), group.write("alone again", 1, Haste::Gather)).await.unwrap().unwrap();
+    group.expect(9);
+    let (gathering, urgent) = (group.write("gathering", 1, Haste::Gather), group.write("urgent", 1, Haste::AtOnce));
+    timeout(Duration::from_millis(1), join_all([gathering, urgent])).await.unwrap();
+    group.expect(9);
+    let full = timeout(Duration::from_millis(1), group.write("a thousand", 1_000, Haste::Gather)).await;
+    full.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn those_who_come_together_share_a_transaction() {
+    for execution in [Execution::Inline, Execution::Blocking] {
+        let group = Group::new(execution);
+        let transactions = group.transactions();
+        for round in 0..5 {
+            let written = join_all((0..30).map(|_| group.write("row", 10, Haste::Gather))).await;
+            assert!(written.into_iter().all(|end| end.is_ok()));
+            assert!(transactions.load(Ordering::Relaxed) <= 2 + round, "{transactions:?} in round {round}");
+        }
+        let written = join_all((0..30).map(|_| group.write("row", 100, Haste::Gather))).await;
+        assert!(written.into_iter().all(|end| end.is_ok()));
+        assert!((8..=12).contains(&transactions.load(Ordering::Relaxed)), "{transactions:?}: a thousand rows each");
+        assert_eq!(group.written().len(), 180);
+    }
+}

@@ -1,0 +1,16 @@
+//! The real binary in real processes, over real sockets, on real files. `HIGHWATER_BIN` names another build to test.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
+mod demo;
+mod disk;
+mod kill;
+mod letters;
+mod lock;
+mod outage;
+mod ranges;
+mod restart;
+mod signals;
+mod support;
+mod sync;
+mod usage;
+mod verify;

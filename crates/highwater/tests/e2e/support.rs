@@ -1,0 +1,21 @@
+//! What the tests stand on. Nothing here uses the code of the product: it runs the binary and looks from outside.
+
+mod clock;
+mod database;
+mod home;
+mod http;
+mod process;
+mod server;
+mod sim;
+mod truth;
+
+pub(crate) use clock::{Deadline, pause, until};
+pub(crate) use database::Database;
+pub(crate) use home::Home;
+pub(crate) use process::{Done, Running, Signal, program};
+pub(crate) use server::{Reply, Server, item};
+pub(crate) use sim::Sim;
+pub(crate) use truth::{Expected, assert_mirrors};
+
+/// As fast as it goes, with retries that do not make a test wait.
+pub(crate) const FAST: &str = "rate = \"unlimited\"";

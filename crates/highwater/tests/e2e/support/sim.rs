@@ -1,0 +1,66 @@
+//! `highwater simulate hn` as a child process.
+
+use std::{
+    io::{BufRead, BufReader},
+    process::{Child, Command, Stdio},
+};
+
+use serde_json::Value as Json;
+
+use super::{Home, http, program};
+
+pub(crate) struct Sim {
+    child: Child,
+    address: String,
+}
+
+impl Sim {
+    /// With `--items`, `--seed` and the like; `faults` is a preset or a file.
+    pub(crate) fn start(items: u32, faults: &str) -> Sim {
+        let mut command = Command::new(program());
+        command.args(["simulate", "hn", "--listen", "127.0.0.1:0", "--quiet", "--faults", faults]);
+        command.args(["--items", &items.to_string(), "--seed", "7"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("listening on http://").unwrap_or_else(|| panic!("{line:?}"));
+        Sim { address: address.to_owned(), child }
+    }
+
+    /// With a plan of its own.
+    pub(crate) fn planned(items: u32, plan: &str) -> Sim {
+        let folder = Home::bare();
+        let path = folder.write("plan.toml", plan);
+        Sim::start(items, path.to_str().unwrap())
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(crate) fn stats(&self) -> Json {
+        serde_json::from_slice(&http::get(&self.address, "/_sim/stats").unwrap()).unwrap()
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.stats()["requests"].as_u64().unwrap()
+    }
+
+    pub(crate) fn item_requests(&self) -> u64 {
+        self.stats()["by_endpoint"]["item"].as_u64().unwrap()
+    }
+
+    /// A page of the truth, as lines of JSON.
+    pub(super) fn truth(&self, from: i64, to: i64) -> String {
+        let page = http::get(&self.address, &format!("/_sim/truth?from={from}&to={to}")).unwrap();
+        String::from_utf8(page).unwrap()
+    }
+}
+
+impl Drop for Sim {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
