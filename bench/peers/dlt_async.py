@@ -3,9 +3,9 @@
 import asyncio
 import time
 
-import dlt_pipeline
 import aiohttp
 import dlt
+import dlt_pipeline
 from peer import BATCH, IN_FLIGHT, arguments, report
 
 

@@ -4,17 +4,17 @@ import os
 import sqlite3
 import tempfile
 
-# Read when dlt is imported. Items come in pages, so the writers need no small buffers; files of this size let the two
-# normalize workers share the work.
-os.environ.setdefault("RUNTIME__DLTHUB_TELEMETRY", "false")
-os.environ.setdefault("RUNTIME__LOG_LEVEL", "ERROR")
-os.environ.setdefault("EXTRACT__WORKERS", "20")
-os.environ.setdefault("NORMALIZE__WORKERS", "2")
-os.environ.setdefault("DATA_WRITER__BUFFER_MAX_ITEMS", "10000")
-os.environ.setdefault("DATA_WRITER__FILE_MAX_ITEMS", "10000")
+import dlt
 
-import dlt  # noqa: E402
-
+# Many small items: large buffers, and files of a size that lets the two normalize workers share the work.
+SETTINGS = {
+    "RUNTIME__DLTHUB_TELEMETRY": "false",
+    "RUNTIME__LOG_LEVEL": "ERROR",
+    "EXTRACT__WORKERS": "20",
+    "NORMALIZE__WORKERS": "2",
+    "DATA_WRITER__BUFFER_MAX_ITEMS": "10000",
+    "DATA_WRITER__FILE_MAX_ITEMS": "10000",
+}
 # Given, not inferred: the columns exist even if no item has them, and lists stay JSON instead of child tables.
 COLUMN_TYPES = {
     "id": "bigint", "type": "text", "by": "text", "time": "bigint", "title": "text", "url": "text",
@@ -33,6 +33,7 @@ HINTS = {
 
 def load(source, db: str) -> int:
     """Runs the pipeline and returns the number of rows."""
+    os.environ.update(SETTINGS)
     with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.abspath(db))) as workdir:
         pipeline = dlt.pipeline(
             "hn_peer",

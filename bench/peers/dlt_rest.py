@@ -2,8 +2,8 @@
 
 import time
 
-import dlt_pipeline
 import dlt
+import dlt_pipeline
 from dlt.sources.rest_api import rest_api_source
 from peer import BATCH, arguments, report
 

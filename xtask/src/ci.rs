@@ -129,7 +129,7 @@ fn end_to_end(workspace: &Workspace) -> anyhow::Result<()> {
 }
 
 fn nextest(workspace: &Workspace, filter: &str) -> Command {
-    let mut command = workspace.cargo(["nextest", "run", "--workspace", "--status-level", "slow"]);
+    let mut command = workspace.cargo(["nextest", "run", "--workspace", "--no-fail-fast", "--status-level", "slow"]);
     command.args(["--filterset", filter]);
     command
 }

@@ -10,6 +10,8 @@ pub enum Event {
         origin: Position,
         frontier: Position,
         target: Position,
+        /// Keys of the span that are stored or explained already.
+        settled: u64,
     },
     HeadFailed {
         kind: FailureKind,
@@ -81,6 +83,10 @@ pub enum Event {
         error: String,
     },
     StoreHealed,
+    /// So many keys have been compared with the remote.
+    Compared {
+        keys: u64,
+    },
     Alert(Alert),
     Stopping,
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use highwater_core::{BatchCounts, Event, Failure, FailureKind, Lane, Moment, Position, Timestamp};
+use highwater_core::{BatchCounts, Event, ExceptionState, Failure, FailureKind, Lane, Moment, Position, Timestamp};
 use highwater_sources::{Beat, Call, StreamSpec};
 use highwater_store::{LedgerEntry, RunEnd, RunOutcome, RunStart, StreamRow};
 use serde_json::json;
@@ -122,7 +122,7 @@ impl<'a> Run<'a> {
         let Some(mut head) = self.head().await? else {
             return Ok((DrainEnd::Stopped, dispatcher.totals));
         };
-        self.tell_start(&row, head);
+        self.tell_start(&row, head).await?;
         let outlook = engine.steady(|| engine.store.outlook(&self.stream.id)).await?;
         if outlook.open > 0 {
             let end = dispatcher.drain(Scope::AtHand).await?;
@@ -136,7 +136,7 @@ impl<'a> Run<'a> {
             row = self.open().await?;
         }
         self.plan(&row, head, request).await?;
-        self.tell_start(&self.open().await?, head);
+        self.tell_start(&self.open().await?, head).await?;
         let end = dispatcher.drain(Scope::Patient).await?;
         if request.force == Force::Refetch {
             engine.steady(|| engine.store.recount(&self.stream.id, self.stream.spec.table)).await?;
@@ -149,14 +149,19 @@ impl<'a> Run<'a> {
         Ok(engine.steady(|| engine.store.open_stream(&self.stream.id, self.stream.spec.axis)).await?)
     }
 
-    fn tell_start(&self, row: &StreamRow, head: Position) {
+    async fn tell_start(&self, row: &StreamRow, head: Position) -> Result<()> {
+        let counts = self.engine.steady(|| self.engine.store.counts(&self.stream.id)).await?;
+        let explained = [ExceptionState::Missing, ExceptionState::Excluded, ExceptionState::DeadLetter];
+        let explained: u64 = explained.into_iter().map(|state| counts.exceptions_in(state)).sum();
         let target = if row.span.is_empty() { head } else { row.span.end() };
         self.engine.emit(Event::RunStarted {
             stream: self.stream.id.clone(),
             origin: row.span.start(),
             frontier: row.frontier,
             target,
+            settled: row.stored + explained,
         });
+        Ok(())
     }
 
     async fn plan(&self, row: &StreamRow, head: Position, request: &SyncRequest) -> Result<()> {

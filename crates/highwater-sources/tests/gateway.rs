@@ -17,7 +17,7 @@ use highwater_core::{
 };
 use highwater_sources::{Beat, Call, Clock, Gateway, GatewayError, Request, Response, Stopped, Traffic, Transport};
 use http::{HeaderMap, StatusCode};
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, task::JoinHandle};
 
 /// Answers in the order of the script, then 200 for ever. Every answer takes 100 ms.
 #[derive(Default)]
@@ -45,6 +45,7 @@ fn answer(status: u16, retry_after: Option<&str>) -> Response {
 struct World {
     script: Arc<Script>,
     gateway: Arc<Gateway>,
+    driver: JoinHandle<()>,
 }
 
 fn world(rate: Rate, in_flight: u32, answers: impl IntoIterator<Item = Result<Response, Failure>>) -> World {
@@ -52,11 +53,11 @@ fn world(rate: Rate, in_flight: u32, answers: impl IntoIterator<Item = Result<Re
     let settings = Settings::new(rate, InFlight { start: in_flight, max: in_flight });
     let clock = Clock::simulated(Timestamp::from_millis(1_000_000));
     let gateway = Arc::new(Gateway::new(script.clone(), settings, clock, Box::new(|| 0.0)));
-    tokio::spawn({
+    let driver = tokio::spawn({
         let gateway = gateway.clone();
         async move { gateway.drive().await }
     });
-    World { script, gateway }
+    World { script, gateway, driver }
 }
 
 fn unlimited(in_flight: u32) -> World {
@@ -152,6 +153,7 @@ async fn giving_up_while_waiting_costs_nobody_a_permit() {
     assert!(poll!(first.as_mut()).is_pending());
     assert!(poll!(second.as_mut()).is_pending());
     drop(second);
+    assert_eq!(world.gateway.snapshot().waiting, [0; 3]);
     let (first, third) = tokio::join!(first, third);
     assert!(first.is_ok() && third.is_ok());
     assert_eq!(world.sent(), ["/1", "/3"]);
@@ -207,6 +209,7 @@ async fn a_throttled_request_does_not_outlive_the_stop() {
         world.gateway.stop();
     });
     assert_eq!(answer, Err(GatewayError::Stopped(Stopped)));
+    world.driver.await.expect("no wait is too long for the driver");
 }
 
 #[tokio::test(start_paused = true)]

@@ -47,9 +47,8 @@ use crate::{
 
 pub struct SqliteStore {
     readers: Readers,
-    /// Absent in a store opened for reading only. Dropped before the lock.
+    /// Absent in a store opened for reading only.
     writer: Option<Writer>,
-    _lock: Option<ProcessLock>,
 }
 
 impl SqliteStore {
@@ -59,14 +58,14 @@ impl SqliteStore {
         if options.mode == Mode::ReadOnly {
             let reader = open::checked_reader(&path)?;
             let readers = Readers::new(path, Some(reader), options.execution);
-            return Ok(SqliteStore { readers, writer: None, _lock: None });
+            return Ok(SqliteStore { readers, writer: None });
         }
         let lock = ProcessLock::acquire(&path)?;
-        let mut session = Session::new(open::writer(&path, options.durability)?);
+        let mut session = Session::new(open::writer(&path, options.durability)?, lock);
         session.recover().map_err(|fault| fault.while_doing("taking up what a dead process left"))?;
         let writer = Writer::new(session, options.group, options.execution);
         let readers = Readers::new(path, None, options.execution);
-        Ok(SqliteStore { readers, writer: Some(writer), _lock: Some(lock) })
+        Ok(SqliteStore { readers, writer: Some(writer) })
     }
 
     async fn write<T: Send + 'static>(

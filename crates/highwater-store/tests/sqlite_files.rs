@@ -100,6 +100,22 @@ async fn a_reader_sees_every_commit_and_stops_none() {
 }
 
 #[tokio::test]
+async fn a_reader_reads_what_a_killed_process_left() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("store.db");
+    let scene = Scene::planned(lab(open(&path).unwrap()), 0, 30, 10).await;
+    let claimed = scene.claim_one(at(0)).await;
+    scene.finish(&claimed, at(0)).await;
+    let left = folder.path().join("left.db");
+    for suffix in ["", "-wal"] {
+        fs::copy(folder.path().join(format!("store.db{suffix}")), folder.path().join(format!("left.db{suffix}")))
+            .unwrap();
+    }
+    let reader = SqliteStore::open(OpenOptions::read_only(&left)).unwrap();
+    assert_eq!(reader.streams().await.unwrap().remove(0).frontier, Position(10));
+}
+
+#[tokio::test]
 async fn work_of_a_dead_process_is_taken_up_where_it_stood() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("store.db");

@@ -196,6 +196,15 @@ pub(crate) enum DeadLetterVerb {
     },
 }
 
+impl DeadLetterVerb {
+    pub(crate) fn source(&self) -> Option<&str> {
+        match self {
+            DeadLetterVerb::List { source } | DeadLetterVerb::Replay { source, .. } => source.as_deref(),
+            DeadLetterVerb::Show { source, .. } => Some(source),
+        }
+    }
+}
+
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LedgerArgs {
     /// Only this source

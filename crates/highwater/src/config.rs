@@ -14,6 +14,7 @@ use toml::Table;
 use crate::exit::Trouble;
 use reader::Reader;
 pub(crate) use source::{Limits, RateLimit, SourceConfig, SourceKind};
+pub(crate) use units::parse_duration;
 
 pub(crate) const FILE_NAME: &str = "highwater.toml";
 pub(crate) const DEFAULT_STORE: &str = "sqlite:highwater.db";

@@ -24,10 +24,12 @@ pub(crate) struct Progress {
     pub(super) origin: AtomicI64,
     pub(super) frontier: AtomicI64,
     pub(super) target: AtomicI64,
-    /// Keys settled in this run: stored, missing or excluded.
+    /// Keys that were settled when the run began,
+    pub(super) settled_before: AtomicU64,
+    /// and those settled since.
     pub(super) settled: AtomicU64,
-    /// Keys this run set out to settle.
-    pub(super) planned: AtomicU64,
+    /// Keys this run has done something for, also when they were settled before.
+    pub(super) done: AtomicU64,
     pub(super) retrying: AtomicU64,
     pub(super) dead: AtomicU64,
     /// The last thing worth a line of its own.
@@ -37,16 +39,17 @@ pub(crate) struct Progress {
 impl Observer for Progress {
     fn notify(&self, event: &Event) {
         match event {
-            Event::RunStarted { origin, frontier, target, .. } => {
+            Event::RunStarted { origin, frontier, target, settled, .. } => {
+                let since = self.settled.load(Ordering::Relaxed);
+                self.settled_before.store(settled.saturating_sub(since), Ordering::Relaxed);
                 self.origin.store(origin.0, Ordering::Relaxed);
                 self.frontier.store(frontier.0, Ordering::Relaxed);
                 self.target.store(target.0, Ordering::Relaxed);
             }
-            Event::Claimed { keys, .. } => {
-                self.planned.fetch_add(*keys, Ordering::Relaxed);
-            }
             Event::Committed { batch, .. } => {
-                self.settled.fetch_add(batch.stored() + batch.missing + batch.excluded, Ordering::Relaxed);
+                let settled = batch.new + batch.missing + batch.excluded + batch.dead;
+                self.settled.fetch_add(settled, Ordering::Relaxed);
+                self.done.fetch_add(settled + batch.changed + batch.unchanged, Ordering::Relaxed);
                 self.retrying.fetch_add(batch.retrying, Ordering::Relaxed);
                 self.dead.fetch_add(batch.dead, Ordering::Relaxed);
             }

@@ -1,6 +1,6 @@
 //! From configuration to objects: the store, the source with its throttle, the engine.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{env, path::PathBuf, sync::Arc, time::Duration};
 
 use highwater_core::{
     Observer,
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::Global,
-    config::{Config, Limits, RateLimit, SourceConfig, SourceKind},
+    config::{Config, Limits, RateLimit, SourceConfig, SourceKind, parse_duration},
     exit::{Exit, Trouble},
 };
 
@@ -22,6 +22,9 @@ const HN_RATE: f64 = 250.0;
 const HN_RATE_MAX: f64 = 2500.0;
 const IN_FLIGHT: u32 = 64;
 const IN_FLIGHT_MAX: u32 = 256;
+
+/// How long a store that cannot write is waited for: to rehearse a full disk in less than the two minutes it gets.
+const STORE_PATIENCE: &str = "HIGHWATER_STORE_PATIENCE";
 
 pub(crate) struct Settings {
     pub(crate) config: Config,
@@ -77,7 +80,7 @@ impl Settings {
         let clock = Clock::system();
         let entropy = Entropy::from_system();
         let remote = build_source(source, &clock, &entropy)?;
-        let settings = engine_settings(&source.limits);
+        let settings = engine_settings(&source.limits)?;
         let world = World { clock, entropy, observer, stop };
         Ok(Engine { name: source.name.clone(), source: remote, store, settings, world })
     }
@@ -144,15 +147,24 @@ fn in_flight(limits: &Limits) -> InFlight {
     }
 }
 
-fn engine_settings(limits: &Limits) -> EngineSettings {
+fn engine_settings(limits: &Limits) -> Result<EngineSettings, Trouble> {
     let mut settings = EngineSettings {
         sizes: Sizes { segment: limits.segment, job: limits.job, in_flight: in_flight(limits).max },
         dead_letters: limits.dead_letters,
         ..EngineSettings::default()
     };
     settings.retry.attempts = limits.attempts.unwrap_or(settings.retry.attempts);
-    let Patience { retry, stall, .. } = &mut settings.patience;
+    let Patience { retry, stall, store, .. } = &mut settings.patience;
     *retry = limits.retry_patience.unwrap_or(*retry);
     *stall = limits.stall_timeout.unwrap_or(*stall);
-    settings
+    *store = store_patience()?.unwrap_or(*store);
+    Ok(settings)
+}
+
+fn store_patience() -> Result<Option<Duration>, Trouble> {
+    let Some(text) = env::var_os(STORE_PATIENCE) else { return Ok(None) };
+    match text.to_str().and_then(parse_duration) {
+        Some(patience) => Ok(Some(patience)),
+        None => Err(Trouble::usage(format!("{STORE_PATIENCE}: expected a duration such as \"30s\", found {text:?}"))),
+    }
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use futures_util::{StreamExt, stream};
-use highwater_core::{ExceptionState, Key, Lane, Position, Record, Span, schema::Role};
+use highwater_core::{Event, ExceptionState, Key, Lane, Position, Record, Span, schema::Role};
 use highwater_sources::{Answer, Beat, Call, Density, Fetched, StreamSpec};
 use highwater_store::{Page, StoredRow};
 
@@ -32,7 +32,9 @@ pub(super) async fn compare(
     let driver = tokio::spawn(async move { source.gateway().drive().await });
     let mut compared = stream::iter(batches).map(|keys| compare_batch(engine, spec, keys)).buffer_unordered(BATCHES);
     while let Some(batch) = compared.next().await {
-        for (key, answer, row) in batch? {
+        let batch = batch?;
+        engine.emit(Event::Compared { keys: batch.len() as u64 });
+        for (key, answer, row) in batch {
             judge(spec, exceptions, verdict, key, answer, row);
         }
     }

@@ -13,7 +13,7 @@ use std::{env, panic};
 
 use scenario::Scenario;
 
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 300;
 /// So many of them are run twice, to see that they replay.
 const REPLAYED: u64 = 20;
 

@@ -84,8 +84,9 @@ async fn nothing_may_be_larger_than_its_bound() {
     let chunk = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n200\r\n{}\r\n", "x".repeat(512));
     let chunks = format!("{chunk}200\r\n{}\r\n", "x".repeat(512));
     assert_eq!(failure_of(chunks.into()).await, FailureKind::TooLarge);
-    let bomb = with_headers(GZIP, gzip(&vec![0; 1_000_000]));
-    assert_eq!(failure_of(bomb).await, FailureKind::TooLarge);
+    let bomb = gzip(&vec![0; 100_000]);
+    assert!(bomb.len() < 1_000);
+    assert_eq!(failure_of(with_headers(GZIP, bomb)).await, FailureKind::TooLarge);
     let header = format!("X-Big: {}\r\n", "secret".repeat(20_000));
     assert_eq!(failure_of(with_headers(&header, "")).await, FailureKind::TooLarge);
     let headers: String = (0..1_000).map(|n| format!("X-{n}: secret\r\n")).collect();

@@ -6,7 +6,7 @@ use std::{
 };
 
 use rusqlite::Connection;
-use tokio::{sync::Semaphore, task::spawn_blocking};
+use tokio::sync::Semaphore;
 
 use super::{
     error::Sql,
@@ -46,13 +46,7 @@ impl Readers {
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(db);
             found
         };
-        match self.execution {
-            Execution::Inline => read(),
-            Execution::Blocking => match spawn_blocking(read).await {
-                Ok(found) => found,
-                Err(error) => std::panic::resume_unwind(error.into_panic()),
-            },
-        }
+        self.execution.run(read).await
     }
 }
 

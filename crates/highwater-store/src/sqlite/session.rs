@@ -5,18 +5,20 @@ use std::{collections::BTreeMap, sync::Arc};
 use highwater_core::{SourceName, schema::Table};
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{error::Sql, runs, segments, table::TableSql};
+use super::{error::Sql, lock::ProcessLock, runs, segments, table::TableSql};
 
 pub(super) struct Session {
     pub(super) db: Connection,
     /// The ends of the ledger's chains, as far as they are known for certain.
     pub(super) chain_ends: BTreeMap<SourceName, (i64, String)>,
     tables: BTreeMap<&'static str, Arc<TableSql>>,
+    /// Here, because a thread may still be writing when the store itself is gone.
+    _lock: ProcessLock,
 }
 
 impl Session {
-    pub(super) fn new(db: Connection) -> Self {
-        Session { db, chain_ends: BTreeMap::new(), tables: BTreeMap::new() }
+    pub(super) fn new(db: Connection, lock: ProcessLock) -> Self {
+        Session { db, chain_ends: BTreeMap::new(), tables: BTreeMap::new(), _lock: lock }
     }
 
     /// Takes up what a process left that is dead now: the process lock is ours.

@@ -10,7 +10,7 @@ use std::{
 use highwater_core::Key;
 use tokio::{
     sync::{Mutex as AsyncMutex, Notify, OwnedMutexGuard, Semaphore, oneshot},
-    task::{spawn_blocking, yield_now},
+    task::yield_now,
     time::sleep,
 };
 
@@ -135,13 +135,7 @@ impl Writer {
             group::write(&mut session, operations);
             session
         };
-        match self.execution {
-            Execution::Inline => write(),
-            Execution::Blocking => match spawn_blocking(write).await {
-                Ok(session) => session,
-                Err(error) => std::panic::resume_unwind(error.into_panic()),
-            },
-        }
+        self.execution.run(write).await
     }
 
     fn with_queue<T>(&self, change: impl FnOnce(&mut Queue) -> T) -> T {

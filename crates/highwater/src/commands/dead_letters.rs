@@ -20,6 +20,9 @@ const PAGE: u32 = 1000;
 
 pub(super) async fn run(global: &Global, verb: DeadLetterVerb) -> anyhow::Result<Exit> {
     let settings = Settings::load(global)?;
+    if let Some(name) = verb.source() {
+        settings.config.source(name)?;
+    }
     match verb {
         DeadLetterVerb::List { source } => list(global, &settings, source.as_deref()).await,
         DeadLetterVerb::Show { source, key } => show(global, &settings, &source, &key).await,
@@ -28,10 +31,7 @@ pub(super) async fn run(global: &Global, verb: DeadLetterVerb) -> anyhow::Result
 }
 
 /// The streams in the store, of one source or of all.
-async fn streams(settings: &Settings, store: &dyn Store, source: Option<&str>) -> anyhow::Result<Vec<StreamId>> {
-    if let Some(name) = source {
-        settings.config.source(name)?;
-    }
+async fn streams(store: &dyn Store, source: Option<&str>) -> anyhow::Result<Vec<StreamId>> {
     let ids = store.streams().await?.into_iter().map(|row| row.id);
     Ok(ids.filter(|id| source.is_none_or(|name| id.source.as_str() == name)).collect())
 }
@@ -39,7 +39,7 @@ async fn streams(settings: &Settings, store: &dyn Store, source: Option<&str>) -
 async fn list(global: &Global, settings: &Settings, source: Option<&str>) -> anyhow::Result<Exit> {
     let store = settings.open_store(Access::Read)?;
     let mut all = Vec::new();
-    for stream in streams(settings, &*store, source).await? {
+    for stream in streams(&*store, source).await? {
         let filter = ExceptionFilter { state: Some(ExceptionState::DeadLetter) };
         let mut after = None;
         loop {
@@ -73,7 +73,7 @@ fn line(stream: &StreamId, exception: &Exception) -> String {
 async fn show(global: &Global, settings: &Settings, source: &str, key: &str) -> anyhow::Result<Exit> {
     let store = settings.open_store(Access::Read)?;
     let key = Key::from(key);
-    for stream in streams(settings, &*store, Some(source)).await? {
+    for stream in streams(&*store, Some(source)).await? {
         if let Some(exception) = find(&*store, &stream, &key).await? {
             let json = exception_json(&stream, &exception);
             if global.json {
@@ -125,21 +125,23 @@ async fn replay(
     keys: &[String],
     at_once: bool,
 ) -> anyhow::Result<Exit> {
+    let signals = Signals::listen()?;
     let store = settings.open_store(Access::Write)?;
     let keys: Vec<Key> = keys.iter().map(|key| Key::from(key.as_str())).collect();
     let chosen = (!keys.is_empty()).then_some(keys.as_slice());
     let now = Clock::system().now();
-    let streams = streams(settings, &*store, source).await?;
+    let streams = streams(&*store, source).await?;
     let mut replayed = 0;
     for stream in &streams {
         replayed += store.replay(stream, chosen, now).await?;
     }
-    if global.json && !at_once {
+    let ends_here = !at_once || replayed == 0;
+    if global.json && ends_here {
         out::data(&json!({ "replayed": replayed }).to_string());
     } else if !global.quiet && !global.json {
         out::data(&format!("{replayed} put back to work{}", if at_once { "" } else { "; the next sync fetches them" }));
     }
-    if !at_once || replayed == 0 {
+    if ends_here {
         return Ok(Exit::Complete);
     }
     let stop = CancellationToken::new();
@@ -152,7 +154,7 @@ async fn replay(
         }
         anyhow::Ok(reports)
     };
-    let (reports, signal) = Signals::listen()?.guard(&stop, work).await;
+    let (reports, signal) = signals.guard(&stop, work).await;
     let reports = reports?;
     sync::print(global, &reports);
     Ok(sync::exit_of(&reports, signal))

@@ -73,7 +73,7 @@ impl<'a> Tour<'a> {
     ) -> anyhow::Result<Self> {
         let config = format!(
             "[store]\nurl = \"sqlite:{}\"\n\n[sources.hn]\nkind = \"hn\"\nbase_url = \"http://{address}\"\n\n\
-             [sources.hn.limits]\nrate = 1500\nrate_max = 4000\nattempts = 5\n",
+             [sources.hn.limits]\nrate = 1000\nrate_max = 3000\nattempts = 5\n",
             folder.join("highwater.db").display()
         );
         std::fs::write(folder.join("highwater.toml"), config)?;

@@ -15,11 +15,11 @@ use crate::{
 
 pub(super) async fn run(global: &Global, args: &LedgerArgs) -> anyhow::Result<Exit> {
     let settings = Settings::load(global)?;
-    let store = settings.open_store(Access::Read)?;
     let sources: Vec<SourceName> = match &args.source {
         Some(name) => vec![settings.config.source(name)?.name.clone()],
         None => settings.config.sources.iter().map(|source| source.name.clone()).collect(),
     };
+    let store = settings.open_store(Access::Read)?;
     let mut exit = Exit::Complete;
     for source in &sources {
         let one = if args.verify {

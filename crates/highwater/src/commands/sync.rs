@@ -22,6 +22,7 @@ use crate::{
 pub(super) async fn run(global: &Global, args: &SyncArgs) -> anyhow::Result<Exit> {
     let settings = Settings::load(global)?;
     let sources = chosen(&settings, &args.sources)?;
+    let signals = Signals::listen()?;
     let store = settings.open_store(Access::Write)?;
     let request = request(args);
     let stop = CancellationToken::new();
@@ -34,7 +35,7 @@ pub(super) async fn run(global: &Global, args: &SyncArgs) -> anyhow::Result<Exit
         }
         anyhow::Ok(reports)
     };
-    let (reports, signal) = Signals::listen()?.guard(&stop, work).await;
+    let (reports, signal) = signals.guard(&stop, work).await;
     let reports = reports?;
     print(global, &reports);
     Ok(exit_of(&reports, signal))

@@ -1,9 +1,15 @@
 //! `highwater verify`: the proof, as a certificate for people or as JSON.
 
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use highwater_core::Event;
-use highwater_engine::{StreamVerdict, VerifyReport};
+use highwater_engine::{Engine, StreamVerdict, VerifyReport};
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
@@ -50,11 +56,19 @@ async fn verify_source(global: &Global, args: &VerifyArgs, settings: &Settings, 
     let source = settings.config.source(name)?;
     let store = settings.open_store(Access::Read)?;
     let stop = CancellationToken::new();
-    let engine = settings.engine(source, store, Arc::new(|_: &Event| {}), stop.clone())?;
+    let compared = Arc::new(AtomicU64::new(0));
+    let counter = compared.clone();
+    let count = move |event: &Event| {
+        if let Event::Compared { keys } = event {
+            counter.fetch_add(*keys, Ordering::Relaxed);
+        }
+    };
+    let engine = settings.engine(source, store, Arc::new(count), stop.clone())?;
     let sample = args.sample.unwrap_or_default();
     let work = async {
         tokio::select! {
             report = engine.verify(sample) => report.map(Some),
+            () = show_progress(&engine, &compared, global) => unreachable!("showing never ends"),
             () = stop.cancelled() => Ok(None),
         }
     };
@@ -66,6 +80,17 @@ async fn verify_source(global: &Global, args: &VerifyArgs, settings: &Settings, 
         print(&report);
     }
     Ok(if report.is_complete() { Exit::Complete } else { Exit::Unaccounted })
+}
+
+async fn show_progress(engine: &Engine, compared: &AtomicU64, global: &Global) {
+    const EVERY: Duration = Duration::from_secs(4);
+    loop {
+        engine.world.clock.sleep(EVERY).await;
+        let keys = compared.load(Ordering::Relaxed);
+        if keys > 0 && !global.quiet && !global.json {
+            out::complain(&format!("{}: {} compared with the remote", engine.name, out::grouped(keys)));
+        }
+    }
 }
 
 fn report_json(name: &str, report: &VerifyReport) -> Json {

@@ -1,6 +1,10 @@
 //! One line of progress: position, share, speed, time left, and what limits it just now.
 
-use std::{fmt, sync::atomic::Ordering, time::Duration};
+use std::{
+    fmt,
+    sync::atomic::{AtomicI64, Ordering},
+    time::Duration,
+};
 
 use highwater_core::{
     Moment,
@@ -35,18 +39,18 @@ impl Line {
 
     pub(crate) fn read(&mut self, progress: &Progress, engine: &Engine) -> Shown {
         let now = engine.world.clock.moment();
-        let settled = progress.settled.load(Ordering::Relaxed);
-        self.measure(now, settled);
-        let load = |number: &std::sync::atomic::AtomicI64| number.load(Ordering::Relaxed);
-        let (origin, frontier, target) = (load(&progress.origin), load(&progress.frontier), load(&progress.target));
-        let whole = target.abs_diff(origin);
-        let share = if whole == 0 { 1.0 } else { frontier.abs_diff(origin) as f64 / whole as f64 };
+        self.measure(now, progress.done.load(Ordering::Relaxed));
+        let load = |number: &AtomicI64| number.load(Ordering::Relaxed);
+        let whole = load(&progress.target).abs_diff(load(&progress.origin));
+        let settled = progress.settled_before.load(Ordering::Relaxed) + progress.settled.load(Ordering::Relaxed);
+        let share = if whole == 0 { 1.0 } else { (settled as f64 / whole as f64).min(1.0) };
         let snapshot = engine.source.gateway().snapshot();
         let mut parts = vec![
-            format!("{frontier} of {target} ({:.1}%)", share * 100.0),
+            format!("{} of {} ({:.1}%)", out::grouped(settled), out::grouped(whole), share * 100.0),
+            format!("frontier {}", load(&progress.frontier)),
             format!("{} items/s", out::grouped(self.rate as u64)),
         ];
-        parts.extend(self.time_left(target.abs_diff(frontier)));
+        parts.extend(self.time_left(whole.saturating_sub(settled)));
         parts.push(limit(&snapshot, now));
         parts.extend(exceptions(progress));
         Shown { share, text: parts.join(" · ") }

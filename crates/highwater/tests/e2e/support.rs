@@ -15,7 +15,7 @@ pub(crate) use home::Home;
 pub(crate) use process::{Done, Running, Signal, program};
 pub(crate) use server::{Reply, Server, item};
 pub(crate) use sim::Sim;
-pub(crate) use truth::{Expected, assert_mirrors};
+pub(crate) use truth::assert_mirrors;
 
 /// As fast as it goes, with retries that do not make a test wait.
 pub(crate) const FAST: &str = "rate = \"unlimited\"";

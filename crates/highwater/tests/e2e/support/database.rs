@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use rusqlite::{Connection, OpenFlags, Params, types::FromSql};
+use rusqlite::{Connection, OpenFlags, types::FromSql};
 
 pub(crate) struct Database(pub(super) Connection);
 
@@ -28,11 +28,7 @@ impl Database {
     }
 
     pub(crate) fn one<T: FromSql>(&self, sql: &str) -> T {
-        self.one_of(sql, [])
-    }
-
-    pub(crate) fn one_of<T: FromSql>(&self, sql: &str, params: impl Params) -> T {
-        self.0.query_row(sql, params, |row| row.get(0)).unwrap_or_else(|error| panic!("{sql}: {error}"))
+        self.0.query_row(sql, [], |row| row.get(0)).unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 
     pub(crate) fn all<T: FromSql>(&self, sql: &str) -> Vec<T> {

@@ -1,0 +1,96 @@
+//! A remote in trouble as a whole, or asking for silence, or hiding its newest items.
+
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use crate::support::{Deadline, FAST, Home, Reply, Server, item};
+
+fn well(asked: Option<i64>, last: i64) -> Option<Reply> {
+    Some(Reply::ok(asked.map_or_else(|| last.to_string(), item)))
+}
+
+#[test]
+fn an_outage_of_everything_buries_nothing() {
+    const LENGTH: Duration = Duration::from_secs(3);
+    let over: Mutex<Option<Deadline>> = Mutex::new(None);
+    let server = Server::start(move |asked, before| {
+        if before < 200 {
+            return well(asked, 1500);
+        }
+        let mut over = over.lock().unwrap();
+        let is_out = !over.get_or_insert_with(|| Deadline::after(LENGTH)).has_passed();
+        if is_out { Some(Reply::status(500)) } else { well(asked, 1500) }
+    });
+    let home = Home::new(&server.url(), "rate = 1000\nattempts = 2");
+    let done = home.run(&["sync", "hn", "--json"]).exits(0).json();
+    assert_eq!((&done["streams"][0]["stored"], &done["streams"][0]["run"]["dead_letters"]), (&1500.into(), &0.into()));
+    let failed = server.hits().iter().filter(|hit| hit.status == 500).count();
+    assert!(failed < 700, "{failed} requests went into an outage, which a pause should have kept few");
+}
+
+#[test]
+fn refusals_everywhere_are_retried_and_never_taken_for_bad_credentials() {
+    let server = Server::start(|asked, _| match asked {
+        Some(_) => Some(Reply::status(401)),
+        None => well(None, 200),
+    });
+    let home = Home::new(&server.url(), "rate = 500\nattempts = 2\nretry_patience = \"3s\"");
+    let done = home.run(&["sync", "hn"]).exits(3);
+    assert!(done.out.contains("does not answer (denied)"), "{}", done.out);
+    let status = home.status();
+    assert_eq!((&status["dead_letters"], &status["stored"]), (&0.into(), &0.into()), "{status}");
+    assert!(status["retrying"].as_u64() > Some(0), "{status}");
+}
+
+#[test]
+fn retry_after_silences_the_whole_account() {
+    const IN_FLIGHT: usize = 8;
+    let server = Server::start(|asked, before| match before {
+        100 => Some(Reply { headers: "Retry-After: 2\r\n", ..Reply::status(429) }),
+        _ => well(asked, 400),
+    });
+    let home = Home::new(&server.url(), &format!("rate = 500\nin_flight = {IN_FLIGHT}"));
+    home.run(&["sync", "hn"]).exits(0);
+    assert_eq!(home.status()["stored"], 400);
+    let hits = server.hits();
+    let refused = hits.iter().find(|hit| hit.status == 429).unwrap().answered.unwrap();
+    let silence = refused..refused + Duration::from_secs(2);
+    let within = hits.iter().filter(|hit| silence.contains(&hit.arrived)).count();
+    assert!(within < IN_FLIGHT, "{within} requests came in the two seconds, more than can have been on their way");
+}
+
+#[test]
+fn a_null_that_heals_is_stored_and_one_that_was_stored_is_kept() {
+    let gone = AtomicBool::new(false);
+    let server = Server::start(move |asked, before| match asked {
+        Some(10) if before < 150 => Some(Reply::ok("null")),
+        Some(20) if gone.swap(true, Ordering::Relaxed) => Some(Reply::ok("null")),
+        _ => well(asked, 200),
+    });
+    let home = Home::new(&server.url(), FAST);
+    home.run(&["sync", "hn"]).exits(0);
+    assert_eq!((&home.status()["stored"], &home.status()["missing"]), (&200.into(), &0.into()));
+    home.run(&["sync", "hn", "--force", "--from", "1", "--to", "30"]);
+    let text: String = home.database().one("SELECT text FROM hn_items WHERE id = 20");
+    assert_eq!(text, "comment 20", "an absence does not overwrite a body");
+}
+
+#[test]
+fn a_newest_item_that_does_not_appear_is_waited_for_and_then_reported() {
+    let server = Server::start(|asked, _| match asked {
+        Some(98) => Some(Reply::ok("null")),
+        _ => well(asked, 100),
+    });
+    let home = Home::new(&server.url(), FAST);
+    let done = home.run(&["sync", "hn"]).exits(3);
+    assert!(done.out.contains("1 to be tried again, the next at"), "{}", done.out);
+    let status = home.status();
+    assert_eq!((&status["retrying"], &status["missing"], &status["stored"]), (&1.into(), &0.into(), &99.into()));
+    let asked = server.hits().iter().filter(|hit| hit.item == Some(98)).count();
+    assert!((5..=20).contains(&asked), "30 s of patience are some twelve looks, not {asked}");
+}

@@ -1,0 +1,146 @@
+//! Mistakes of the operator: each is refused with what is wrong and what to do, and with its exit code.
+
+use std::{fs, net::TcpListener};
+
+use serde_json::Value as Json;
+
+use crate::support::{Database, FAST, Home, Reply, Server, Sim, item};
+
+/// A port nobody listens on.
+fn nowhere() -> String {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    format!("http://{address}")
+}
+
+/// A remote of 20 items.
+fn small() -> Server {
+    Server::start(|asked, _| Some(Reply::ok(asked.map_or_else(|| "20".to_owned(), item))))
+}
+
+#[test]
+fn bad_usage_is_refused_with_what_is_wrong() {
+    let home = Home::new(&nowhere(), FAST);
+    home.run(&["sync", "hm"]).exits(2).complains(&["hm", "hn"]);
+    for command in [&["status"][..], &["verify"], &["ledger"], &["dead-letters", "list"], &["dead-letters", "replay"]] {
+        home.run(&[command, &["hm"]].concat()).exits(2).complains(&["hm", "hn"]);
+    }
+    home.run(&["sync", "hn", "--from", "1", "--last", "5"]).exits(2).complains(&["--from", "--last"]);
+    home.run(&["sync", "hn", "--last", "0"]).exits(2);
+    home.run(&["sync", "hn", "--store"]).exits(2).complains(&["--store needs a URL"]);
+    home.run(&["sync", "hn", "--store", "mongodb://x"]).exits(2).complains(&["mongodb://x", "sqlite:"]);
+    home.run(&["sync", "hn", "--store", "sqlite:no/such/folder/x.db"]).exits(2).complains(&["no/such/folder", "hint"]);
+    home.run(&["verify"]).exits(2);
+    home.run(&["frobnicate"]).exits(2);
+    home.run(&["simulate", "hn", "--faults", "mild"]).exits(2).complains(&["mild", "calm"]);
+    home.run(&["sync", "hn", "--config", "nowhere.toml"]).exits(2).complains(&["nowhere.toml"]);
+    home.run(&["status"]).exits(2).complains(&["hint"]);
+    assert!(!home.path("highwater.db").exists(), "what was refused leaves nothing behind");
+}
+
+#[test]
+fn a_bad_configuration_is_refused_by_key() {
+    let home = Home::new(&nowhere(), "in_fligth = 3");
+    home.run(&["sync"]).exits(2).complains(&["sources.hn.limits.in_fligth", "did you mean 'in_flight'"]);
+    home.configure(&nowhere(), "retry_patience = \"2 minutes\"");
+    home.run(&["sync"]).exits(2).complains(&["sources.hn.limits.retry_patience", "\"10m\""]);
+    home.configure("ftp://example.com", "");
+    home.run(&["sync"]).exits(2).complains(&["sources.hn.base_url"]);
+    home.write("highwater.toml", "[store\n");
+    home.run(&["status"]).exits(2).complains(&["highwater.toml"]);
+}
+
+#[test]
+fn a_database_from_the_future_is_left_alone() {
+    let server = small();
+    let home = Home::new(&server.url(), FAST);
+    home.run(&["sync", "hn"]).exits(0);
+    let path = home.path("highwater.db");
+    Database::meddle(&path, "INSERT INTO highwater_schema (version, name, checksum) VALUES (9999, 'later', 'x')");
+    for args in [&["sync", "hn"][..], &["status"], &["verify", "hn"], &["ledger"]] {
+        home.run(args).exits(2).complains(&["version 9999", "newer"]);
+    }
+    home.write("highwater.db", "this is no database, and no highwater should write over it");
+    fs::remove_file(home.path("highwater.db-wal")).ok();
+    home.run(&["sync", "hn"]).exits(1).complains(&["not a SQLite database"]);
+}
+
+#[test]
+fn a_remote_that_is_not_there_is_a_failure_with_a_hint() {
+    let home = Home::new(&nowhere(), "retry_patience = \"1s\"");
+    home.run(&["sync", "hn"]).exits(1).complains(&["cannot be reached", "hint: check base_url"]);
+    let outcome: String = home.database().one("SELECT outcome FROM ingest_runs");
+    assert_eq!(outcome, "failed");
+}
+
+#[test]
+fn global_flags_stand_before_or_after_the_command_and_json_stands_alone() {
+    let server = small();
+    let home = Home::new(&server.url(), FAST);
+    for args in [
+        &["--json", "sync", "hn"][..],
+        &["sync", "--json", "hn"],
+        &["sync", "hn", "--json", "--force"],
+        &["-v", "-v", "sync", "hn", "--json"],
+        &["status", "--json"],
+        &["--json", "verify", "hn"],
+        &["verify", "--store", "--json"],
+        &["dead-letters", "list", "--json"],
+        &["ledger", "--verify", "--json"],
+        &["dead-letters", "replay", "--json"],
+        &["dead-letters", "replay", "--now", "--json"],
+    ] {
+        home.run(args).exits(0).json();
+    }
+    let synced = home.run(&["sync", "--json"]).exits(0).json();
+    assert_eq!((&synced["streams"][0]["outcome"], &synced["streams"][0]["stored"]), (&"complete".into(), &20.into()));
+    let lines = home.run(&["ledger", "hn", "--json", "--last", "3"]).exits(0);
+    let lines: Vec<Json> = lines.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3);
+    let quiet = home.run(&["--quiet", "sync", "hn"]).exits(0);
+    assert_eq!((quiet.out.as_str(), quiet.err.as_str()), ("", ""));
+}
+
+#[test]
+fn the_store_is_where_the_flag_the_environment_or_the_file_says() {
+    let server = small();
+    let home = Home::new(&server.url(), FAST);
+    home.run(&["--store", "sqlite:flag.db", "sync", "hn"]).exits(0);
+    let mut command = home.command(&["sync", "hn"]);
+    command.env("HIGHWATER_STORE", "sqlite:environment.db");
+    home.launch(command).wait().exits(0);
+    let mut both = home.command(&["sync", "hn", "--store", "sqlite:stronger.db"]);
+    both.env("HIGHWATER_STORE", "sqlite:weaker.db");
+    home.launch(both).wait().exits(0);
+    let made = |name: &str| home.path(name).exists();
+    assert_eq!(["flag.db", "environment.db", "stronger.db"].map(made), [true; 3]);
+    assert_eq!(["weaker.db", "highwater.db"].map(made), [false; 2]);
+
+    let elsewhere = Home::bare();
+    fs::rename(home.path("highwater.toml"), elsewhere.path("named.toml")).unwrap();
+    elsewhere.run(&["sync", "--config", "named.toml"]).exits(0);
+    let mut command = elsewhere.command(&["status", "--json"]);
+    command.env("HIGHWATER_CONFIG", "named.toml");
+    assert_eq!(elsewhere.launch(command).wait().exits(0).json()["sources"][0]["streams"][0]["stored"], 20);
+    let plain = elsewhere.run(&["status", "--store", "sqlite:highwater.db"]).exits(0);
+    assert!(plain.out.contains("hn/items: complete"), "{}", plain.out);
+}
+
+#[test]
+fn init_writes_a_configuration_once() {
+    let home = Home::bare();
+    home.run(&["init"]).exits(0);
+    let written = fs::read_to_string(home.path("highwater.toml")).unwrap();
+    home.run(&["ledger", "hm"]).exits(2).complains(&["hm", "hn"]);
+    home.run(&["init"]).exits(2).complains(&["exists already", "--force"]);
+    home.write("highwater.toml", "");
+    home.run(&["init", "--force"]).exits(0);
+    assert_eq!(fs::read_to_string(home.path("highwater.toml")).unwrap(), written);
+}
+
+#[test]
+fn a_rehearsal_prints_a_plan_it_understands() {
+    let home = Home::bare();
+    let plan = home.run(&["simulate", "--print-plan"]).exits(0).out;
+    Sim::planned(100, &plan);
+    assert!(home.run(&["completions", "bash"]).exits(0).out.contains("dead-letters"));
+}
