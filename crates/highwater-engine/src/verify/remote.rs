@@ -12,7 +12,7 @@ use crate::{Engine, error::Result};
 
 /// Keys asked for together, batches at work at once, and how often a failing key is asked.
 const BATCH: usize = 100;
-const BATCHES: usize = 8;
+const BATCHES: usize = 32;
 const ROUNDS: u32 = 4;
 const ROUND_WAIT: Duration = Duration::from_millis(500);
 

@@ -1,3 +1,5 @@
+//! The simulated Hacker News against its own promises: shapes, endpoints, faults.
+
 mod endpoints;
 mod faults;
 mod shapes;

@@ -1,3 +1,5 @@
+//! Plans as people write them, right and wrong.
+
 use super::*;
 
 fn refused(text: &str) -> String {

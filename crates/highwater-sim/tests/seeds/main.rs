@@ -1,6 +1,8 @@
 //! Deterministic simulation: the real engine, the real SQLite store inline, the simulated remote in process, on a
 //! paused clock, with crashes and faults by seed. `HIGHWATER_SEEDS=n` runs n seeds, `HIGHWATER_SEED=s` replays one.
 
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+
 mod failing;
 mod nth;
 mod oracle;

@@ -8,10 +8,10 @@ use std::{
 
 use crate::support::{Deadline, Home, Running, Sim, assert_mirrors, pause};
 
-const ITEMS: u32 = 100_000;
+const ITEMS: u32 = 60_000;
 const KILLS: u32 = 50;
 /// Work that a crash undoes is what is in flight or not yet written: it grows with the rate, with `in_flight` and with
-/// `job`. 3,000 a second leaves some 200 ids to each crash.
+/// `job`. 3,000 a second leaves some tens of ids to each crash.
 const LIMITS: &str = "rate = 3000\nin_flight = 32\njob = 25\nsegment = 500";
 const PLAN: &str = r#"
 [[script]]
