@@ -164,7 +164,9 @@ impl Store for SqliteStore {
     }
 
     fn close(&self, close: Close) -> BoxFuture<'_, Result<Closed>> {
-        self.hasty("closing a segment", move |session| close::close(session, &close))
+        // Nobody waits for it but the worker that has nothing else to do: it goes along with the next rows.
+        let weight = Weight { haste: Haste::Gather, ..Weight::default() };
+        Box::pin(self.write("closing a segment", weight, move |session| close::close(session, &close)))
     }
 
     fn release<'a>(&'a self, leases: &'a [Lease]) -> BoxFuture<'a, Result<()>> {

@@ -28,8 +28,9 @@ Examples:
   highwater status                   how far is it
   highwater verify hn                compare with the remote and prove it
 
-Exit codes: 0 done and complete, 1 failed, 2 bad usage or configuration, 3 finished but something is unaccounted for,
-4 credentials missing or refused, 130/143 stopped by a signal in order.";
+Exit codes:
+  0 done and complete      1 failed      2 bad usage or configuration
+  3 finished, but something is unaccounted for      130/143 stopped by a signal, in order";
 
 #[derive(Clone, Debug, ClapArgs)]
 pub(crate) struct Global {
@@ -136,8 +137,8 @@ Examples:
   highwater verify hn --sample all    every key
   highwater verify --store            check the files of the store itself
 
-Verify repairs nothing; 'highwater sync SOURCE --force' does. Exit code 0 means complete and sound, 3 that something is
-missing, differs or cannot be explained.";
+Verify repairs nothing; 'highwater sync SOURCE --force' does.
+Exit code 0 means complete and sound, 3 that something is missing, differs or has no explanation.";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct VerifyArgs {
@@ -225,8 +226,8 @@ Examples:
   highwater simulate hn --faults plan.toml               your own plan; --print-plan shows every key of one
   highwater simulate hn --load items.jsonl.gz            real bodies, one JSON object a line
 
-Then point a source at it: base_url = \"http://127.0.0.1:8733\". The truth to compare with is at /_sim/truth, counters
-are at /_sim/stats.";
+Then point a source at it: base_url = \"http://127.0.0.1:8733\".
+The truth to compare with is at /_sim/truth, counters are at /_sim/stats.";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Simulated {

@@ -94,7 +94,7 @@ fn open_trouble(error: StoreError, url: &str) -> Trouble {
     let hint = match error.kind {
         ErrorKind::Locked => Some("wait for it to end, or stop it; status, ledger and verify work meanwhile"),
         ErrorKind::TooNew => Some("use the version of highwater that made it, or a newer one"),
-        ErrorKind::CannotOpen => Some("check store.url in the configuration, or --store"),
+        ErrorKind::CannotOpen => Some("'highwater sync hn' makes a new one; otherwise check store.url, or --store"),
         ErrorKind::Full => Some("make room, then run the same command again: nothing that was committed is lost"),
         _ => None,
     };

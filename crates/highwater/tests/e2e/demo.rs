@@ -9,7 +9,7 @@ fn the_demo_ends_well_and_leaves_nothing_behind() {
     let home = Home::bare();
     let scratch = home.path("scratch");
     fs::create_dir(&scratch).unwrap();
-    let mut command = home.command(&["demo", "--items", "3000"]);
+    let mut command = home.command(&["demo", "--items", "1000"]);
     command.env("TMPDIR", &scratch);
     let done = home.launch(command).wait().exits(0);
     for part in ["is killed (SIGKILL)", "verify: every id", "Done."] {

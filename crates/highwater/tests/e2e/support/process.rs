@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value as Json;
 
-use super::clock::until;
+use super::clock::{Deadline, until};
 
 /// No command of these tests takes nearly as long.
 const LIFE_MAX: Duration = Duration::from_secs(150);
@@ -80,8 +80,11 @@ impl Running {
     }
 
     pub(crate) fn wait_within(mut self, patience: Duration) -> Done {
-        let what = format!("the end of process {}, which says {:?}", self.id(), self.err());
-        let status = until(&what, patience, || self.child.try_wait().unwrap());
+        let deadline = Deadline::after(patience);
+        let status = until("the end of a process", patience * 2, || {
+            assert!(!deadline.has_passed(), "after {patience:?} process {} still says {:?}", self.id(), self.err());
+            self.child.try_wait().unwrap()
+        });
         let read = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
         Done { status, out: read(&self.out), err: read(&self.err) }
     }
