@@ -12,13 +12,17 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use highwater_core::{BatchCounts, Event, FailureKind, Moment, Position, SegmentId, Span, Timestamp, WorkerId};
+use highwater_core::{
+    AlertRules, BatchCounts, Event, FailureKind, KeySet, Moment, SegmentId, Span, Timestamp, WorkerId,
+};
+use highwater_sources::Density;
 use highwater_store::{Claim, Claimed, Known};
 use tokio::task::{Id as TaskId, JoinHandle, JoinSet};
 
 use crate::{
     EngineError,
     error::Result,
+    refusal::RefusalWatch,
     work::{Job, SegmentWork},
     worker::{JobEnd, JobError, Worker},
 };
@@ -63,12 +67,16 @@ pub(crate) struct Dispatcher {
     running: BTreeMap<u64, Running>,
     numbers: HashMap<TaskId, u64>,
     next_number: u64,
-    claiming: Option<BoxFuture<'static, Result<Vec<Prepared>>>>,
+    /// A task of its own: a claim may hold the store's writer, and whatever else this loop asks of the store would
+    /// wait for ever for a future that nobody polls.
+    claiming: Option<JoinHandle<Result<Vec<Prepared>>>>,
     /// Nothing could be claimed; ask again then.
     claim_again_at: Option<Moment>,
     probing: Option<BoxFuture<'static, Result<(), highwater_core::Failure>>>,
     head_deadline: Option<Moment>,
     panics_in_row: u32,
+    alerts: AlertRules,
+    refusals: RefusalWatch,
     /// Hands out permits when their time has come.
     driver: JoinHandle<()>,
     pub(crate) totals: BatchCounts,
@@ -77,6 +85,9 @@ pub(crate) struct Dispatcher {
 impl Drop for Dispatcher {
     fn drop(&mut self) {
         self.driver.abort();
+        if let Some(claiming) = &self.claiming {
+            claiming.abort();
+        }
     }
 }
 
@@ -84,6 +95,7 @@ impl Dispatcher {
     pub(crate) fn new(worker: Worker) -> Self {
         let owner = worker.engine.world.entropy.worker_id();
         let source = worker.engine.source.clone();
+        let refusals = RefusalWatch::new(&worker.engine);
         Dispatcher {
             worker,
             owner,
@@ -99,6 +111,8 @@ impl Dispatcher {
             probing: None,
             head_deadline: None,
             panics_in_row: 0,
+            alerts: AlertRules::default(),
+            refusals,
             totals: BatchCounts::default(),
         }
     }
@@ -141,7 +155,10 @@ impl Dispatcher {
                 biased;
                 () = stop.cancelled() => return Ok(DrainEnd::Stopped),
                 Some(joined) = self.tasks.join_next_with_id() => self.handle_joined(joined)?,
-                claimed = awaited(&mut self.claiming) => self.handle_claimed(claimed?).await?,
+                claimed = awaited(&mut self.claiming) => {
+                    let claimed = claimed.map_err(|died| EngineError::TaskDied(format!("a claim: {died}")))?;
+                    self.handle_claimed(claimed?).await?;
+                }
                 probed = awaited(&mut self.probing) => self.handle_probed(probed),
                 _ = &mut self.driver => return Err(EngineError::TaskDied("the throttle's driver".into())),
                 _ = beat.tick() => self.handle_beat().await?,
@@ -160,7 +177,7 @@ impl Dispatcher {
         let jobs_max = self.jobs_max();
         let wanted = self.claiming.is_none() && self.claim_again_at.is_none() && self.ready.len() < jobs_max;
         if wanted && self.open.len() < 2 * CLAIM_LIMIT as usize + jobs_max {
-            self.claiming = Some(Box::pin(claim(self.worker.clone(), self.owner.clone())));
+            self.claiming = Some(tokio::spawn(claim(self.worker.clone(), self.owner.clone())));
         }
     }
 
@@ -204,7 +221,11 @@ impl Dispatcher {
         let engine = self.worker.engine.clone();
         engine.emit(Event::Stopping);
         engine.source.gateway().stop();
-        self.claiming = None;
+        if let Some(claiming) = self.claiming.take() {
+            claiming.abort();
+            // Cancelled or done: segments it has leased are free again when the lease ends.
+            claiming.await.ok();
+        }
         self.probing = None;
         self.ready.clear();
         let deadline = engine.world.clock.moment() + engine.settings.patience.stop;
@@ -259,20 +280,29 @@ async fn refresh_head(worker: &Worker, claimed: &[Claimed]) {
 
 async fn prepare(worker: &Worker, claimed: Claimed) -> Result<Prepared> {
     let engine = &worker.engine;
-    let rest = Span::new(claimed.cursor.unwrap_or(Position(i64::MIN)).max(claimed.span.start()), claimed.span.end());
-    let (keys, known) = if rest.is_empty() {
-        (None, Known::default())
+    let spec = &worker.stream.spec;
+    let span = scan_span(spec.density, &claimed);
+    let (keys, known) = if span.is_empty() {
+        (KeySet::Range(span), Known::default())
     } else {
-        let spec = &worker.stream.spec;
-        let keys =
-            engine.source.discover(&spec.name, rest, &worker.control_call()).await.map_err(EngineError::Remote)?;
+        let discovered = engine.source.discover(&spec.name, span, &worker.control_call()).await;
+        let keys = discovered.map_err(EngineError::Remote)?;
         let known = engine.steady(|| engine.store.known(&worker.stream.id, spec.table, &keys)).await?;
-        (Some(keys), known)
+        (keys, known)
     };
     let (segment, span) = (claimed.lease.segment, claimed.span);
     let (work, jobs) = SegmentWork::new(claimed, keys, known, worker.stream.policy.job_size);
     engine.emit(Event::Claimed { segment, span, keys: jobs.iter().map(|job| job.keys.len() as u64).sum() });
     Ok((Arc::new(work), jobs))
+}
+
+/// What to look at again. Where every position is a key the rows themselves say what is missing, which also finds a row
+/// that went missing behind the cursor; elsewhere the cursor spares a second listing.
+fn scan_span(density: Density, claimed: &Claimed) -> Span {
+    match density {
+        Density::Dense => claimed.span,
+        Density::Sparse => claimed.rest(),
+    }
 }
 
 /// The output of an optional future, which is then gone; never, when there is none.

@@ -7,6 +7,7 @@ mod entropy;
 mod error;
 mod guard;
 mod planner;
+mod refusal;
 mod settings;
 mod status;
 mod sync;

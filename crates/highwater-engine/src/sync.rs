@@ -14,6 +14,7 @@ use crate::{
     error::Result,
     guard::Guard,
     planner::{self, Range},
+    refusal::RefusalWatch,
     status::StreamStatus,
     worker::Worker,
 };
@@ -119,8 +120,9 @@ impl<'a> Run<'a> {
         let mut row = self.open().await?;
         let worker = Worker { engine: engine.clone(), stream: self.stream.clone(), guard: Arc::new(Guard::default()) };
         let mut dispatcher = Dispatcher::new(worker);
-        let Some(mut head) = self.head().await? else {
-            return Ok((DrainEnd::Stopped, dispatcher.totals));
+        let mut head = match self.head().await? {
+            Ok(head) => head,
+            Err(end) => return Ok((end, dispatcher.totals)),
         };
         self.tell_start(&row, head).await?;
         let outlook = engine.steady(|| engine.store.outlook(&self.stream.id)).await?;
@@ -130,8 +132,8 @@ impl<'a> Run<'a> {
                 return Ok((end, dispatcher.totals));
             }
             match self.head().await? {
-                Some(later) => head = later,
-                None => return Ok((DrainEnd::Stopped, dispatcher.totals)),
+                Ok(later) => head = later,
+                Err(end) => return Ok((end, dispatcher.totals)),
             }
             row = self.open().await?;
         }
@@ -174,8 +176,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Asks for the head as long as patience lasts; none when the run was stopped meanwhile.
-    async fn head(&self) -> Result<Option<Position>> {
+    /// Asks for the head as long as patience lasts; or why the run ends before it is known.
+    async fn head(&self) -> Result<Result<Position, DrainEnd>> {
         let engine = self.engine;
         let clock = &engine.world.clock;
         let call = Call { lane: Lane::Live, beat: Beat::new(clock.clone()) };
@@ -197,12 +199,13 @@ impl<'a> Run<'a> {
         };
         tokio::select! {
             biased;
-            () = engine.world.stop.cancelled() => Ok(None),
+            () = engine.world.stop.cancelled() => Ok(Err(DrainEnd::Stopped)),
             head = ask => {
                 let head = head?;
                 self.stream.heard_head(head);
-                Ok(Some(head))
+                Ok(Ok(head))
             }
+            until = RefusalWatch::new(engine).until_shut_out(engine) => Ok(Err(DrainEnd::GateClosed { until })),
         }
     }
 

@@ -34,7 +34,7 @@ pub(crate) struct SegmentWork {
     pub(crate) span: Span,
     pub(crate) lane: Lane,
     exceptions: BTreeMap<Key, Exception>,
-    /// Keys of a rescan that have a row already.
+    /// Keys that have a row already.
     stored: BTreeSet<Key>,
     state: Mutex<WorkState>,
 }
@@ -51,17 +51,13 @@ struct WorkState {
 
 impl SegmentWork {
     /// Cuts what is left of a claimed segment into jobs.
-    pub(crate) fn new(
-        claimed: Claimed,
-        keys: Option<KeySet>,
-        known: Known,
-        job_size: usize,
-    ) -> (SegmentWork, Vec<Job>) {
-        let is_retry = keys.is_none();
-        let due: Vec<Key> = claimed.due.iter().map(|exception| exception.key.clone()).collect();
-        let mut open = keys.map_or(Vec::new(), |keys| open_keys(keys, &known, claimed.purpose));
+    pub(crate) fn new(claimed: Claimed, keys: KeySet, known: Known, job_size: usize) -> (SegmentWork, Vec<Job>) {
+        let rest = claimed.rest();
+        let due: BTreeSet<Key> = claimed.due.iter().map(|exception| exception.key.clone()).collect();
+        let mut open = open_keys(keys, &known, claimed.purpose, rest);
         open.retain(|key| !due.contains(key));
         let exceptions = known.exceptions.into_iter().chain(claimed.due);
+        let due: Vec<Key> = due.into_iter().collect();
         let mut jobs: Vec<Job> = due.chunks(job_size).map(|keys| Job::new(keys.to_vec())).collect();
         let retry_jobs = jobs.len();
         jobs.extend(open.chunks(job_size).map(|keys| Job::new(keys.to_vec())));
@@ -73,8 +69,8 @@ impl SegmentWork {
         let work = SegmentWork {
             lease: claimed.lease,
             span: claimed.span,
-            lane: if is_retry { Lane::Retry } else { Lane::Backfill },
-            stored: if claimed.purpose == Purpose::Rescan { known.stored } else { BTreeSet::new() },
+            lane: if rest.is_empty() { Lane::Retry } else { Lane::Backfill },
+            stored: known.stored,
             exceptions: exceptions.map(|exception| (exception.key.clone(), exception)).collect(),
             state: Mutex::new(state),
         };
@@ -93,7 +89,7 @@ impl SegmentWork {
         self.exceptions.contains_key(key)
     }
 
-    /// Whether a body of the key is stored; a rescan finds out that the remote has lost it.
+    /// Whether a body of the key is stored: whatever the remote says of it now, that stays.
     pub(crate) fn is_stored(&self, key: &Key) -> bool {
         self.stored.contains(key)
     }
@@ -150,10 +146,13 @@ impl SegmentWork {
     }
 }
 
-/// The keys still to be asked for. A rescan asks for all of them again.
-fn open_keys(keys: KeySet, known: &Known, purpose: Purpose) -> Vec<Key> {
+/// The keys still to be asked for. A rescan asks again for all it has not gone through.
+fn open_keys(keys: KeySet, known: &Known, purpose: Purpose, rest: Span) -> Vec<Key> {
     let excepted: BTreeSet<&Key> = known.exceptions.iter().map(|exception| &exception.key).collect();
-    let is_open = |key: &Key| purpose == Purpose::Rescan || !(known.stored.contains(key) || excepted.contains(key));
+    let is_open = |key: &Key| match purpose {
+        Purpose::Rescan => key.number().is_none_or(|position| rest.contains(Position(position))),
+        Purpose::Catchup => !(known.stored.contains(key) || excepted.contains(key)),
+    };
     match keys {
         KeySet::Range(span) => (span.start().0..span.end().0).map(Key::Number).filter(is_open).collect(),
         KeySet::List(list) => list.into_iter().filter(is_open).collect(),

@@ -111,7 +111,12 @@ impl Worker {
                     }
                     sorted.records.push(record);
                 }
-                Fetched::Absent if work.is_stored(&key) => self.engine.emit(Event::Vanished { key }),
+                Fetched::Absent if work.is_stored(&key) => {
+                    self.engine.emit(Event::Vanished { key: key.clone() });
+                    if work.has_exception(&key) {
+                        sorted.settlements.push(settled(key, history));
+                    }
+                }
                 Fetched::Absent => {
                     let region = self.stream.region(key.number());
                     sorted.settlements.push(judge.absence(key, &history, region));
@@ -142,6 +147,10 @@ impl Worker {
     ) -> Settlement {
         let history = work.history(&key);
         let settlement = judge.failure(key.clone(), &history, failure, strike);
+        if settlement.verdict == Verdict::Dead && work.is_stored(&key) {
+            // A body is stored; that it could not be had again is told, and no reason to call it lost.
+            return settled(key, history);
+        }
         if settlement.verdict == Verdict::Dead && self.guard.doubts_a_death(failure.kind, work.last_tried(&key)) {
             let spared = judge.failure(key, &history, failure, Strike::Outage);
             return Settlement { verdict: Verdict::Retry { at: judge.now + LAST_CHANCE }, ..spared };

@@ -126,6 +126,13 @@ pub struct Claimed {
     pub due: Vec<Exception>,
 }
 
+impl Claimed {
+    /// The part of the span that was not gone through yet.
+    pub fn rest(&self) -> Span {
+        Span::new(self.cursor.unwrap_or(self.span.start()).max(self.span.start()), self.span.end())
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     pub stored: BTreeSet<Key>,

@@ -37,8 +37,8 @@ pub(crate) struct Global {
     /// Configuration file [default: ./highwater.toml, then the user's config folder]
     #[arg(long, global = true, env = "HIGHWATER_CONFIG", value_name = "PATH")]
     pub(crate) config: Option<PathBuf>,
-    /// Store to use instead of the configured one, as sqlite:PATH
-    #[arg(long, global = true, env = "HIGHWATER_STORE", value_name = "URL", num_args = 0..=1, default_missing_value = "")]
+    /// Store to use instead of the configured one, as sqlite:PATH [env: HIGHWATER_STORE]
+    #[arg(long, global = true, value_name = "URL", num_args = 0..=1, default_missing_value = "")]
     store: Vec<String>,
     /// Print the result as JSON
     #[arg(long, global = true)]
@@ -52,8 +52,10 @@ pub(crate) struct Global {
 }
 
 impl Global {
-    pub(crate) fn store_url(&self) -> Option<&str> {
-        self.store.iter().rfind(|url| !url.is_empty()).map(String::as_str)
+    /// Named by the flag or, failing that, by the environment; the bare flag of `verify --store` names none.
+    pub(crate) fn store_url(&self) -> Option<String> {
+        let named = self.store.iter().rfind(|url| !url.is_empty()).cloned();
+        named.or_else(|| std::env::var("HIGHWATER_STORE").ok().filter(|url| !url.is_empty()))
     }
 
     /// `verify --store`, without a URL, asks for a check of the store's own files.

@@ -41,7 +41,7 @@ pub(crate) enum Access {
 impl Settings {
     pub(crate) fn load(global: &Global) -> Result<Self, Trouble> {
         let config = Config::load(global.config.as_deref())?;
-        let store_url = global.store_url().unwrap_or(&config.store_url).to_owned();
+        let store_url = global.store_url().unwrap_or_else(|| config.store_url.clone());
         Ok(Settings { config, store_url })
     }
 

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use highwater_core::{
-    Event, Moment, Timestamp,
-    throttle::{GateState, PauseReason},
-};
+use highwater_core::{Event, Moment, Timestamp};
 
 use super::{Dispatcher, DrainEnd, Scope};
 use crate::error::Result;
@@ -68,13 +65,11 @@ impl Dispatcher {
     }
 
     /// Whether the remote will not be back within our patience.
-    pub(super) fn hopeless(&self) -> Option<DrainEnd> {
+    pub(super) fn hopeless(&mut self) -> Option<DrainEnd> {
         let engine = &self.worker.engine;
         let now = engine.world.clock.moment();
         let patience = engine.settings.patience.retry;
-        if let GateState::Closed { until, reason: PauseReason::RetryAfter } = engine.source.gateway().snapshot().gate
-            && until > now + patience
-        {
+        if let Some(until) = self.refusals.shut_out(engine) {
             return Some(DrainEnd::GateClosed { until });
         }
         match self.worker.guard.health() {

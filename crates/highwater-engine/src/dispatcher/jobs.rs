@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_core::{AfterFailure, Event, Failure, FailureKind, after_failure, halves};
+use highwater_core::{AfterFailure, BatchCounts, Event, Failure, FailureKind, after_failure, halves};
 use highwater_sources::Beat;
 use tokio::task::{AbortHandle, Id as TaskId, JoinError};
 
@@ -76,14 +76,27 @@ impl Dispatcher {
         match end {
             JobEnd::Committed { batch, closed } => {
                 self.totals.add(&batch);
+                self.alert(&batch);
                 if closed.is_some() {
-                    self.open.remove(&work.lease.segment);
+                    self.forget(work);
                 }
             }
             JobEnd::Interrupted { batch } => self.totals.add(&batch),
-            JobEnd::LeaseLost => {
-                self.open.remove(&work.lease.segment);
-            }
+            JobEnd::LeaseLost => self.forget(work),
+        }
+    }
+
+    /// The segment may have been claimed anew meanwhile; that claim is another piece of work.
+    fn forget(&mut self, work: &Arc<SegmentWork>) {
+        if self.open.get(&work.lease.segment).is_some_and(|open| Arc::ptr_eq(open, work)) {
+            self.open.remove(&work.lease.segment);
+        }
+    }
+
+    fn alert(&mut self, batch: &BatchCounts) {
+        let items = batch.stored() + batch.missing + batch.excluded + batch.dead;
+        for alert in self.alerts.observe(items, batch.dead, self.worker.engine.now()) {
+            self.worker.engine.emit(Event::Alert(alert));
         }
     }
 

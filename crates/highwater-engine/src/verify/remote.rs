@@ -1,14 +1,16 @@
 //! The mirror against the remote: the same decoder on both sides, field by field.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, pin::pin, time::Duration};
 
 use futures_util::{StreamExt, stream};
-use highwater_core::{Event, ExceptionState, Key, Lane, Position, Record, Span, schema::Role};
+use highwater_core::{Event, ExceptionState, Failure, FailureKind, Key, Lane, Position, Record, Span, schema::Role};
 use highwater_sources::{Answer, Beat, Call, Density, Fetched, StreamSpec};
 use highwater_store::{Page, StoredRow};
 
 use super::{AUTO_SAMPLE, FindingKind, Sample, StreamVerdict, books::Exceptions};
-use crate::{Engine, error::Result};
+use tokio::task::JoinHandle;
+
+use crate::{Engine, EngineError, error::Result, refusal::RefusalWatch};
 
 /// Keys asked for together, batches at work at once, and how often a failing key is asked.
 const BATCH: usize = 100;
@@ -29,17 +31,37 @@ pub(super) async fn compare(
     let span = Span::new(verdict.status.origin, verdict.status.target);
     let batches = sampled_batches(engine, span, sample);
     let source = engine.source.clone();
-    let driver = tokio::spawn(async move { source.gateway().drive().await });
+    let mut driver = AbortOnDrop(tokio::spawn(async move { source.gateway().drive().await }));
     let mut compared = stream::iter(batches).map(|keys| compare_batch(engine, spec, keys)).buffer_unordered(BATCHES);
-    while let Some(batch) = compared.next().await {
-        let batch = batch?;
+    let mut shut_out = pin!(RefusalWatch::new(engine).until_shut_out(engine));
+    loop {
+        let batch = tokio::select! {
+            biased;
+            batch = compared.next() => match batch {
+                Some(batch) => batch?,
+                None => break,
+            },
+            _ = &mut driver.0 => return Err(EngineError::TaskDied("the throttle's driver".into())),
+            _ = &mut shut_out => return Err(EngineError::Remote(refused())),
+        };
         engine.emit(Event::Compared { keys: batch.len() as u64 });
         for (key, answer, row) in batch {
             judge(spec, exceptions, verdict, key, answer, row);
         }
     }
-    driver.abort();
     Ok(())
+}
+
+fn refused() -> Failure {
+    Failure::new(FailureKind::Throttled, "it asks to be left alone for longer than retry_patience")
+}
+
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Keys spread evenly over the span, one drawn from each stretch, in order; made as they are asked for.

@@ -49,13 +49,9 @@ fn isolate(harm: Harm, reason: &str) {
     assert_eq!(report.status.stored, 118, "120 items without the missing one and the poisonous one");
 }
 
-pub(crate) fn one_poisonous_key() {
-    isolate(Harm::Panic, "internal");
-}
-
 #[test]
 fn a_key_that_makes_workers_panic_is_isolated() {
-    one_poisonous_key();
+    isolate(Harm::Panic, "internal");
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl Rest {
              SELECT ?1, ?2, ?3, ?4, ?5 WHERE ?3 <> 'rescan' OR NOT EXISTS (
                  SELECT 1 FROM ingest_segments
                  WHERE source = ?1 AND stream = ?2 AND start_pos = ?4 AND end_pos = ?5
-                   AND purpose = 'rescan' AND status <> 'sealed')",
+                   AND purpose = 'rescan' AND status IN ('pending', 'in_progress'))",
         )?;
         let (source, stream) = (self.stream.source.as_str(), self.stream.stream.as_str());
         for piece in chunk.cut(self.segment_size) {

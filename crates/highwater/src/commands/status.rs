@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::{
     args::{Global, StatusArgs},
     config::Config,
-    exit::{Exit, Trouble},
+    exit::Exit,
     out,
     settings::{Access, Settings},
 };
@@ -35,9 +35,7 @@ pub(super) async fn run(global: &Global, args: &StatusArgs) -> anyhow::Result<Ex
 
 async fn print(store: &dyn Store, all: &[StreamStatus]) -> anyhow::Result<()> {
     if all.is_empty() {
-        return Err(Trouble::new(Exit::Complete, "nothing is mirrored yet")
-            .hint("start with 'highwater sync hn'")
-            .into());
+        out::data("nothing is mirrored yet; start with 'highwater sync hn'");
     }
     for status in all {
         out::data(&text(status));

@@ -145,6 +145,8 @@ fn parse_limits(mut limits: Reader) -> Result<Limits, String> {
         dead_letters: limits.word("dead_letters")?,
     };
     check_order(&limits, &parsed)?;
+    check_size(&limits, "segment", parsed.segment, SEGMENT_MAX)?;
+    check_size(&limits, "job", parsed.job.map(|job| job as u64), JOB_MAX)?;
     limits.finish()?;
     Ok(parsed)
 }
@@ -153,6 +155,17 @@ fn parse_rate(value: &Value) -> Option<RateLimit> {
     match value.as_str() {
         Some("unlimited") => Some(RateLimit::Unlimited),
         _ => positive(value).map(RateLimit::PerSecond),
+    }
+}
+
+/// The keys of a segment are at hand while it is worked on, the rows of a job until they are committed.
+const SEGMENT_MAX: u64 = 100_000;
+const JOB_MAX: u64 = 1_000;
+
+fn check_size(reader: &Reader, key: &str, size: Option<u64>, max: u64) -> Result<(), String> {
+    match size {
+        Some(size) if size > max => Err(format!("{}: {size} is too large, at most {max}", reader.path_of(key))),
+        _ => Ok(()),
     }
 }
 

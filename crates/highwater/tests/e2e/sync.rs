@@ -1,5 +1,7 @@
 //! A mirror from nothing to proven.
 
+use std::time::Duration;
+
 use serde_json::{Value as Json, json};
 
 use crate::support::{FAST, Home, Sim, assert_mirrors};
@@ -35,6 +37,15 @@ fn a_calm_remote_is_mirrored_proven_and_then_asked_only_for_its_head() {
     assert_eq!((&proven["complete"], &proven["examples"]), (&Json::Bool(true), &json!([])));
     home.run(&["verify", "--store"]).exits(0);
     home.run(&["ledger", "hn", "--verify"]).exits(0);
+}
+
+#[test]
+fn leases_are_renewed_while_more_is_claimed() {
+    let sim = Sim::start(10_000, "none");
+    // Renewals come four times in a stall timeout; small segments keep the claims coming.
+    let home = Home::new(&sim.url(), "rate = \"unlimited\"\nsegment = 20\nstall_timeout = \"1s\"");
+    home.start(&["sync", "hn"]).wait_within(Duration::from_secs(60)).exits(0);
+    assert_mirrors(&home.database(), &sim, 1, 10_000);
 }
 
 #[test]

@@ -46,11 +46,6 @@ impl Group {
         }))
     }
 
-    /// As if so many had waited for the last group.
-    fn expect(&self, callers: usize) {
-        self.store.writer.as_ref().unwrap().queue.lock().unwrap().expected = callers;
-    }
-
     fn written(&self) -> Vec<String> {
         let mut names = self.beside.prepare("SELECT name FROM written ORDER BY rowid").unwrap();
         names.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<_>>().unwrap()
@@ -70,7 +65,6 @@ impl Group {
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_leaves_while_gathering_takes_only_its_own_along() {
     let group = Group::new(Execution::Inline);
-    group.expect(9);
     let mut leader = group.write("leader", 1, Haste::Gather);
     let mut follower = group.write("follower", 1, Haste::Gather);
     assert!(poll!(&mut leader).is_pending() && poll!(&mut follower).is_pending());
@@ -82,7 +76,6 @@ async fn a_leader_that_leaves_while_gathering_takes_only_its_own_along() {
 #[tokio::test(start_paused = true)]
 async fn a_follower_that_leaves_harms_nobody() {
     let group = Group::new(Execution::Inline);
-    group.expect(9);
     let mut leader = group.write("leader", 1, Haste::Gather);
     let mut follower = group.write("follower", 1, Haste::Gather);
     let mut last = group.write("last", 1, Haste::Gather);
@@ -96,12 +89,12 @@ async fn a_follower_that_leaves_harms_nobody() {
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_leaves_while_writing_is_not_missed() {
     let group = Group::new(Execution::Blocking);
-    group.expect(2);
     let mut leader = group.write("leader", 1, Haste::Gather);
     let mut follower = group.write("follower", 1, Haste::Gather);
     assert!(poll!(&mut leader).is_pending() && poll!(&mut follower).is_pending());
     while !group.store.writer.as_ref().unwrap().queue.lock().unwrap().waiting.is_empty() {
         assert!(poll!(&mut leader).is_pending());
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
     drop(leader);
     follower.await.unwrap();
@@ -111,22 +104,30 @@ async fn a_leader_that_leaves_while_writing_is_not_missed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_for_company_that_cannot_come() {
+async fn nobody_waits_long_for_company_that_does_not_come() {
     let group = Group::new(Execution::Inline);
-    for _ in 0..3 {
-        timeout(Duration::from_millis(1), group.write("alone", 1, Haste::Gather)).await.unwrap().unwrap();
-    }
-    group.expect(9);
-    let late = group.write("late", 1, Haste::Gather);
-    let late = timeout(Duration::from_millis(51), late).await;
-    late.unwrap().unwrap();
-    timeout(Duration::from_millis(1), group.write("alone again", 1, Haste::Gather)).await.unwrap().unwrap();
-    group.expect(9);
+    let alone = group.write("alone", 1, Haste::Gather);
+    timeout(Duration::from_millis(6), alone).await.unwrap().unwrap();
     let (gathering, urgent) = (group.write("gathering", 1, Haste::Gather), group.write("urgent", 1, Haste::AtOnce));
     timeout(Duration::from_millis(1), join_all([gathering, urgent])).await.unwrap();
-    group.expect(9);
     let full = timeout(Duration::from_millis(1), group.write("a thousand", 1_000, Haste::Gather)).await;
     full.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_trickle_of_company_is_waited_for_only_so_long() {
+    let group = Group::new(Execution::Inline);
+    let transactions = group.transactions();
+    let trickle = (0..100).map(|number| {
+        let group = &group;
+        async move {
+            tokio::time::sleep(Duration::from_millis(3 * number)).await;
+            group.write("drop", 1, Haste::Gather).await.unwrap();
+        }
+    });
+    join_all(trickle).await;
+    let transactions = transactions.load(Ordering::Relaxed);
+    assert!((6..=8).contains(&transactions), "300 ms in groups of 50 ms: {transactions} transactions");
 }
 
 #[tokio::test(start_paused = true)]
