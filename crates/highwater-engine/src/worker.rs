@@ -114,7 +114,8 @@ impl Worker {
                 Fetched::Absent if work.is_stored(&key) => {
                     self.engine.emit(Event::Vanished { key: key.clone() });
                     if work.has_exception(&key) {
-                        sorted.settlements.push(settled(key, history));
+                        // It was to be looked at again, and still is, for as often as held-back content is.
+                        sorted.settlements.push(judge.delayed(key, &history, LOOKS_AT_VANISHED));
                     }
                 }
                 Fetched::Absent => {
@@ -272,6 +273,8 @@ impl Worker {
         JobEnd::LeaseLost
     }
 }
+
+const LOOKS_AT_VANISHED: u32 = 8;
 
 /// Long enough to ask a canary meanwhile.
 const LAST_CHANCE: Duration = Duration::from_secs(1);

@@ -69,6 +69,9 @@ const STORMY: &str = r#"
     [[script]]
     share = 0.004
     replies = ["normal", "null"]
+    [[script]]
+    share = 0.004
+    replies = ["delayed", "null", "500", "null"]
 "#;
 
 const QUOTA: &str = r#"
