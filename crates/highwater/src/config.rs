@@ -101,7 +101,11 @@ mod tests {
         let limits = "[sources.hn]\nkind = 'hn'\n[sources.hn.limits]\nin_fligth = 3";
         assert_eq!(error(limits), "unknown key 'sources.hn.limits.in_fligth'; did you mean 'in_flight'?");
         let far = "[sources.hn]\nkind = 'hn'\nzzzzzz = 3";
-        assert!(error(far).starts_with("unknown key 'sources.hn.zzzzzz'; known keys are base_url"), "{}", error(far));
+        assert!(
+            error(far).starts_with("unknown key 'sources.hn.zzzzzz'; known keys are kind, base_url"),
+            "{}",
+            error(far)
+        );
     }
 
     #[test]
