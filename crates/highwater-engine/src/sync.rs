@@ -87,6 +87,8 @@ impl Engine {
         match worked {
             Ok((end, batch)) => run.end(end, batch, outcome).await,
             Err(error) => {
+                // The first error is the one to tell; a run that cannot be recorded as failed stays `running` until the
+                // store is opened again.
                 run.record_end(RunOutcome::Failed, &BatchCounts::default()).await.ok();
                 Err(error)
             }
