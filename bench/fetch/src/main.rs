@@ -1,6 +1,7 @@
 //! Yardsticks for `cargo xtask bench`: how fast items can be fetched when nothing is done with them, and what is in a
 //! store afterwards. Every command prints one line of JSON.
 
+mod control;
 mod lean;
 mod product;
 mod report;
@@ -25,6 +26,13 @@ struct Args {
 enum Command {
     /// Fetch the items 1 to N and discard them
     Fetch(FetchArgs),
+    /// Plan, claim, commit and close the segments of N items that have no rows; prints processor seconds
+    Control {
+        /// Of the store to be made
+        path: PathBuf,
+        #[arg(long)]
+        items: u32,
+    },
     /// Count rows and bytes of every table of a SQLite store
     Tables { path: PathBuf },
 }
@@ -51,16 +59,18 @@ enum Client {
 }
 
 fn main() -> anyhow::Result<()> {
-    let line = match Args::parse().command {
-        Command::Fetch(args) => serde_json::to_string(&fetch(&args)?)?,
-        Command::Tables { path } => serde_json::to_string(&tables::read(&path)?)?,
+    let line = match &Args::parse().command {
+        Command::Fetch(args) => serde_json::to_string(&fetch(args)?)?,
+        Command::Control { path, items } => serde_json::to_string(&control::measure(path, *items)?)?,
+        Command::Tables { path } => serde_json::to_string(&tables::read(path)?)?,
     };
     println!("{line}");
     Ok(())
 }
 
 fn fetch(args: &FetchArgs) -> anyhow::Result<report::Rate> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    // As the product does.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let clock = Clock::system();
         let started = clock.moment();

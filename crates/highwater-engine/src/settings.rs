@@ -80,9 +80,14 @@ impl EngineSettings {
         }
     }
 
-    /// Jobs at work at once: enough keys to keep every request slot busy while a few group commits are under way.
+    /// Keys that may be asked for at once: whenever a request slot falls free, another key is there for it.
+    pub(crate) fn keys_fetching(&self, job_size: usize) -> usize {
+        2 * self.sizes.in_flight as usize + job_size
+    }
+
+    /// Jobs at work at once: besides those that fetch, as many as a few group commits under way take.
     pub(crate) fn jobs_max(&self, job_size: usize) -> usize {
-        const KEYS_IN_COMMITS: usize = 4000;
-        (2 * self.sizes.in_flight as usize + KEYS_IN_COMMITS).div_ceil(job_size).clamp(4, 512)
+        const KEYS_IN_COMMITS: usize = 16_000;
+        (self.keys_fetching(job_size) + KEYS_IN_COMMITS).div_ceil(job_size).clamp(4, 512)
     }
 }

@@ -12,7 +12,6 @@ use crate::{
     context::{Engine, StreamContext},
     dispatcher::{Dispatcher, DrainEnd, Scope},
     error::Result,
-    guard::Guard,
     planner::{self, Range},
     refusal::RefusalWatch,
     status::StreamStatus,
@@ -120,7 +119,7 @@ impl<'a> Run<'a> {
     async fn work(&self, request: &SyncRequest) -> Result<(DrainEnd, BatchCounts)> {
         let engine = self.engine;
         let mut row = self.open().await?;
-        let worker = Worker { engine: engine.clone(), stream: self.stream.clone(), guard: Arc::new(Guard::default()) };
+        let worker = Worker::new(engine.clone(), self.stream.clone());
         let mut dispatcher = Dispatcher::new(worker);
         let mut head = match self.head().await? {
             Ok(head) => head,

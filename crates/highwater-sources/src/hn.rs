@@ -16,7 +16,8 @@ use highwater_core::{
 use http::StatusCode;
 
 use crate::{
-    Answer, Call, Density, Fetched, Gateway, GatewayError, Request, Response, Source, StreamPolicy, StreamSpec,
+    Answer, Call, Decoding, Density, Fetched, Gateway, GatewayError, Request, Response, Source, StreamPolicy,
+    StreamSpec,
 };
 use decode::{Document, Item};
 use schema::ITEMS;
@@ -31,27 +32,27 @@ const LOOKS_WHEN_NEW: u32 = 8;
 pub struct Hn {
     gateway: Gateway,
     streams: [StreamSpec; 1],
+    decoding: Decoding,
 }
 
+/// A key and what the remote sent for it.
+type Heard = (Key, Result<Response, Fetched>);
+
 impl Hn {
-    pub fn new(gateway: Gateway) -> Self {
-        Hn { gateway, streams: [items()] }
+    pub fn new(gateway: Gateway, decoding: Decoding) -> Self {
+        Hn { gateway, streams: [items()], decoding }
     }
 
-    async fn item(&self, key: &Key, call: &Call) -> Answer {
-        let fetched = match key.number() {
-            Some(id) => self.item_by_id(id, call).await,
-            None => Fetched::Failed(Failure::new(FailureKind::Internal, "the key is not an item id")),
+    async fn ask(&self, key: &Key, call: &Call) -> Heard {
+        let Some(id) = key.number() else {
+            let failure = Failure::new(FailureKind::Internal, "the key is not an item id");
+            return (key.clone(), Err(Fetched::Failed(failure)));
         };
-        Answer { key: key.clone(), fetched }
-    }
-
-    async fn item_by_id(&self, id: i64, call: &Call) -> Fetched {
-        match self.gateway.get(item_request(id), call, COST).await {
-            Ok(response) => read_item(id, &response, self.now()).unwrap_or_else(Fetched::Failed),
-            Err(GatewayError::Failed(failure)) => Fetched::Failed(failure),
-            Err(GatewayError::Stopped(_)) => Fetched::Skipped,
-        }
+        let heard = self.gateway.get(item_request(id), call, COST).await.map_err(|error| match error {
+            GatewayError::Failed(failure) => Fetched::Failed(failure),
+            GatewayError::Stopped(_) => Fetched::Skipped,
+        });
+        (key.clone(), heard)
     }
 
     async fn probe_item(&self, id: i64) -> Result<(), Failure> {
@@ -96,8 +97,10 @@ impl Source for Hn {
         call: &'a Call,
     ) -> BoxFuture<'a, Result<Vec<Answer>, Failure>> {
         Box::pin(async move {
-            let items: FuturesUnordered<_> = keys.iter().map(|key| self.item(key, call)).collect();
-            Ok(items.collect().await)
+            let asked: FuturesUnordered<_> = keys.iter().map(|key| self.ask(key, call)).collect();
+            let heard: Vec<Heard> = asked.collect().await;
+            let now = self.now();
+            Ok(self.decoding.run(move || heard.into_iter().map(|heard| answer(heard, now)).collect()).await)
         })
     }
 
@@ -151,6 +154,15 @@ fn expect_ok(response: &Response) -> Result<&[u8], Failure> {
         _ => FailureKind::Status,
     };
     Err(Failure::new(kind, format!("status {}", response.status.as_u16())))
+}
+
+fn answer((key, heard): Heard, now: Timestamp) -> Answer {
+    let fetched = match (key.number(), heard) {
+        (Some(id), Ok(response)) => read_item(id, &response, now).unwrap_or_else(Fetched::Failed),
+        (None, Ok(_)) => unreachable!("only numbers are asked for"),
+        (_, Err(unheard)) => unheard,
+    };
+    Answer { key, fetched }
 }
 
 fn read_item(id: i64, response: &Response, now: Timestamp) -> Result<Fetched, Failure> {

@@ -2,6 +2,7 @@
 
 mod call;
 mod clock;
+mod decoding;
 mod gateway;
 mod hn;
 mod source;
@@ -9,6 +10,7 @@ mod transport;
 
 pub use call::{Beat, Call, InFlight};
 pub use clock::Clock;
+pub use decoding::Decoding;
 pub use gateway::{Classifier, Gateway, GatewayError, Jitter, Reading, Stopped, Traffic, read_status};
 pub use hn::Hn;
 pub use source::{Answer, Density, Fetched, Source, StreamPolicy, StreamSpec};

@@ -16,7 +16,7 @@ use highwater_core::{
     Failure, FailureKind, Key, KeySet, Lane, Position, Span, Timestamp, Value,
     throttle::{InFlight, PauseReason, Rate, Settings},
 };
-use highwater_sources::{Beat, Call, Clock, Fetched, Gateway, Hn, Request, Response, Source, Transport};
+use highwater_sources::{Beat, Call, Clock, Decoding, Fetched, Gateway, Hn, Request, Response, Source, Transport};
 use http::{HeaderMap, StatusCode};
 
 const NOW: i64 = 1_700_000_000;
@@ -49,7 +49,7 @@ fn world<'a>(answers: impl IntoIterator<Item = (&'a str, u16, &'a str)>) -> Worl
     let clock = Clock::simulated(Timestamp::from_millis(NOW * 1000));
     let settings = Settings::new(Rate::Unlimited, InFlight { start: 8, max: 8 });
     let call = Call { lane: Lane::Backfill, beat: Beat::new(clock.clone()) };
-    World { hn: Hn::new(Gateway::new(table.clone(), settings, clock, Box::new(|| 0.0))), table, call }
+    World { hn: Hn::new(Gateway::new(table.clone(), settings, clock, Box::new(|| 0.0)), Decoding::Inline), table, call }
 }
 
 impl World {

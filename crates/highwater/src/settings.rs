@@ -7,7 +7,7 @@ use highwater_core::{
     throttle::{InFlight, Rate, Settings as ThrottleSettings, Window},
 };
 use highwater_engine::{Engine, EngineSettings, Entropy, Patience, Sizes, World};
-use highwater_sources::{Clock, Gateway, Hn, HttpTransport, Source, TransportSettings};
+use highwater_sources::{Clock, Decoding, Gateway, Hn, HttpTransport, Source, TransportSettings};
 use highwater_store::{ErrorKind, OpenOptions, SqliteStore, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
@@ -116,7 +116,7 @@ fn build_source(source: &SourceConfig, clock: &Clock, entropy: &Entropy) -> Resu
     let jitter = entropy.clone();
     let gateway =
         Gateway::new(Arc::new(transport), throttle(&source.limits), clock.clone(), Box::new(move || jitter.unit()));
-    Ok(Arc::new(Hn::new(gateway)))
+    Ok(Arc::new(Hn::new(gateway, Decoding::Blocking)))
 }
 
 /// A rate of one's own is also the most, unless a greater one is given as well.

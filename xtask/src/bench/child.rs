@@ -20,6 +20,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 pub(super) struct Finished {
     pub(super) seconds: f64,
+    /// Of all threads; none without `/proc`.
+    pub(super) cpu_seconds: Option<f64>,
     pub(super) peak_rss_mb: Option<f64>,
     pub(super) output: String,
 }
@@ -29,10 +31,11 @@ pub(super) fn finish(command: &mut Command, scratch: &Path) -> anyhow::Result<Fi
     let output = scratch.join("output");
     let watch = Stopwatch::start();
     let mut child = command.stdout(File::create(&output)?).spawn().with_context(|| shown(command))?;
-    let mut peak_rss_mb = None;
+    let (mut peak_rss_mb, mut cpu_seconds) = (None, None);
     let status = loop {
-        // The kernel keeps the peak, so the last look before the end is the one that counts.
+        // The kernel keeps the peak and the sum, so the last look before the end is the one that counts.
         peak_rss_mb = peak_rss(child.id()).or(peak_rss_mb);
+        cpu_seconds = cpu(child.id()).or(cpu_seconds);
         match child.try_wait()? {
             Some(status) => break status,
             None => pause(LOOK_EVERY),
@@ -40,7 +43,7 @@ pub(super) fn finish(command: &mut Command, scratch: &Path) -> anyhow::Result<Fi
     };
     let seconds = watch.seconds();
     ensure!(status.success(), "{} ended with {status}", shown(command));
-    Ok(Finished { seconds, peak_rss_mb, output: fs::read_to_string(&output)? })
+    Ok(Finished { seconds, cpu_seconds, peak_rss_mb, output: fs::read_to_string(&output)? })
 }
 
 /// For programs that print their own rate as one line of JSON.
@@ -61,9 +64,29 @@ fn parse_peak(status: &str) -> Option<f64> {
     Some(kilobytes / 1024.0)
 }
 
+/// In seconds; none without `/proc`, and for a process that has ended.
+fn cpu(process: u32) -> Option<f64> {
+    parse_cpu(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
+}
+
+/// The name in the second field may hold spaces, so fields are counted from behind it.
+fn parse_cpu(stat: &str) -> Option<f64> {
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let user: f64 = fields.nth(11)?.parse().ok()?;
+    let system: f64 = fields.next()?.parse().ok()?;
+    Some((user + system) / TICKS_PER_SECOND)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::parse_peak;
+    use super::{parse_cpu, parse_peak};
+
+    #[test]
+    fn processor_time_is_that_of_user_and_kernel() {
+        assert_eq!(parse_cpu("7 (a b) c) S 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20"), Some(2.0));
+        assert_eq!(parse_cpu("7 (a) Z 1"), None);
+    }
 
     #[test]
     fn the_peak_is_read_from_the_status_of_a_process() {

@@ -14,7 +14,7 @@ pub(super) struct Synced {
     #[serde(flatten)]
     pub(super) rate: Rate,
     pub(super) control: Share,
-    /// Of the run; none while the binary does not report it.
+    /// Of the processor time of the run; none without `/proc`.
     pub(super) control_time: Option<f64>,
 }
 
@@ -46,12 +46,21 @@ impl Bench {
         command.env_remove("HIGHWATER_CONFIG").env_remove("HIGHWATER_STORE").arg("--config").arg(&config);
         let finished = child::finish(command.args(["sync", "hn", "--quiet", "--json"]), &self.scratch)?;
         let tables = self.tables(&store)?;
+        let control_seconds = self.control_seconds(&folder, items)?;
         fs::remove_dir_all(&folder)?;
         let stored = tables.get("hn_items").map_or(0, |table| table.rows);
         ensure!(stored == items, "{stored} items stored, {items} wanted");
-        let child::Finished { seconds, peak_rss_mb, output } = finished;
+        let child::Finished { seconds, cpu_seconds, peak_rss_mb, .. } = finished;
         let rate = Rate { items, seconds, items_per_second: items as f64 / seconds, peak_rss_mb };
-        Ok(Synced { rate, control: share(&tables), control_time: control_time(&output, seconds) })
+        Ok(Synced { rate, control: share(&tables), control_time: cpu_seconds.map(|run| control_seconds / run) })
+    }
+
+    /// Processor time of the same run without its rows.
+    fn control_seconds(&self, folder: &Path, items: u64) -> anyhow::Result<f64> {
+        let mut command = Command::new(&self.yardstick);
+        command.arg("control").arg(folder.join("control.db")).args(["--items", &items.to_string()]);
+        let output = read(&mut command)?;
+        Ok(serde_json::from_str(&output).context("processor time of the control plane")?)
     }
 
     fn tables(&self, store: &Path) -> anyhow::Result<Tables> {
@@ -82,12 +91,6 @@ fn is_control(table: &str) -> bool {
     table.starts_with("ingest_") || table == "ledger"
 }
 
-/// From `streams[0].run.control_seconds` of the report.
-fn control_time(report: &str, seconds: f64) -> Option<f64> {
-    let report: Value = serde_json::from_str(report).ok()?;
-    Some(report["streams"][0]["run"]["control_seconds"].as_f64()? / seconds)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,12 +106,6 @@ mod tests {
         ];
         let share = share(&tables.into());
         assert_eq!((share.rows, share.bytes), (0.01, 0.1));
-    }
-
-    #[test]
-    fn the_time_of_the_control_plane_is_optional() {
-        assert_eq!(control_time(r#"{"streams":[{"run":{"control_seconds":0.5}}]}"#, 10.0), Some(0.05));
-        assert_eq!(control_time(r#"{"streams":[{"run":{}}]}"#, 10.0), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::{
 use highwater_core::{Event, Observer, Timestamp};
 use highwater_engine::{Ending, Engine, EngineError, Entropy, SyncReport, SyncRequest, World};
 use highwater_sim::{HnSim, Seed, SimTransport};
-use highwater_sources::{Clock, Gateway, Hn, Transport};
+use highwater_sources::{Clock, Decoding, Gateway, Hn, Transport};
 use highwater_store::{Durability, Execution, OpenOptions, SqliteStore, Store};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -112,7 +112,7 @@ impl Stage {
             Gateway::new(remote, self.scenario.throttle.clone(), clock.clone(), Box::new(move || jitter.unit()));
         Engine {
             name: "hn".parse().unwrap(),
-            source: Arc::new(Hn::new(gateway)),
+            source: Arc::new(Hn::new(gateway, Decoding::Inline)),
             store,
             settings: self.scenario.engine.clone(),
             world: World { clock, entropy, observer: self.recorder.clone(), stop: CancellationToken::new() },

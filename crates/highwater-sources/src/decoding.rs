@@ -1,0 +1,27 @@
+//! Where answers are decoded: beside the thread that fetches, or on it.
+
+use std::{future::pending, panic::resume_unwind};
+
+use tokio::task::{JoinError, spawn_blocking};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decoding {
+    /// On the runtime's threads for blocking work: one that fetches has better things to do.
+    Blocking,
+    /// Where the answers arrive, so that a simulation stays on one thread and repeats itself exactly.
+    Inline,
+}
+
+impl Decoding {
+    pub(crate) async fn run<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> T {
+        match self {
+            Decoding::Inline => work(),
+            Decoding::Blocking => match spawn_blocking(work).await.map_err(JoinError::try_into_panic) {
+                Ok(done) => done,
+                Err(Ok(panic)) => resume_unwind(panic),
+                // The runtime is shutting down: nobody waits for this any more.
+                Err(Err(_cancelled)) => pending().await,
+            },
+        }
+    }
+}
