@@ -1,5 +1,6 @@
 //! The decisions of Highwater as plain data and functions: no async, clock, randomness, SQL or HTTP.
 
+mod account;
 mod alert;
 mod event;
 mod failure;
@@ -20,6 +21,7 @@ mod time;
 mod verdict;
 mod word;
 
+pub use account::{Account, AccountReport, AccountView, Closed, Pause, Sharer};
 pub use alert::{Alert, AlertRules, Severity};
 pub use event::{BatchCounts, Event, Observer};
 pub use failure::{Failure, FailureKind};

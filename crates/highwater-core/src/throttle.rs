@@ -41,6 +41,8 @@ pub struct Throttle {
     pace: Option<Pace>,
     flight: Flight,
     cut_factor: f64,
+    /// Of the account's limits, when other processes use it too.
+    share: f64,
     /// What the last poll found in the way, for the time until the next call.
     limit: Limit,
     now: Moment,
@@ -49,12 +51,10 @@ pub struct Throttle {
 
 impl Throttle {
     pub fn new(settings: Settings, now: Moment) -> Self {
-        let Settings { rate, burst, in_flight, windows, policy, learned } = settings;
+        let Settings { rate, burst, in_flight, windows, policy } = settings;
         let pace = match rate {
             Rate::Unlimited => None,
-            Rate::Limited { start, max } => {
-                Some(Pace::new(AdaptiveRate::new(start, max, policy, learned, now), burst, now))
-            }
+            Rate::Limited { start, max } => Some(Pace::new(AdaptiveRate::new(start, max, policy, now), burst, now)),
         };
         Throttle {
             queue: Queue::default(),
@@ -64,6 +64,7 @@ impl Throttle {
             pace,
             flight: Flight::default(),
             cut_factor: policy.cut,
+            share: 1.0,
             limit: Limit::Nothing,
             now,
             totals: Totals::default(),
@@ -156,9 +157,40 @@ impl Throttle {
         }
     }
 
-    /// What to hand to the next process in [`Settings::learned`].
+    /// What to hand to the next process for [`Throttle::recall`]: about the account, not about our share of it.
     pub fn learned(&self) -> Option<Learned> {
-        self.pace.as_ref().map(|pace| pace.rate.learned())
+        let Learned { rate, ceiling } = self.pace.as_ref()?.rate.learned();
+        Some(Learned { rate: rate / self.share, ceiling: ceiling.map(|ceiling| ceiling / self.share) })
+    }
+
+    /// Takes up what an earlier process found out about the account.
+    pub fn recall(&mut self, learned: Learned, now: Moment) {
+        let now = self.tick(now);
+        let Learned { rate, ceiling } = learned;
+        let ours = Learned { rate: rate * self.share, ceiling: ceiling.map(|ceiling| ceiling * self.share) };
+        if let Some(pace) = &mut self.pace {
+            pace.recall(ours, now);
+        }
+    }
+
+    /// This process may use so much of the account from now on, above 0 and at most 1.
+    pub fn take_share(&mut self, share: f64, now: Moment) {
+        assert!(share > 0.0 && share <= 1.0, "a share is a part of the whole");
+        let now = self.tick(now);
+        let factor = share / self.share;
+        self.share = share;
+        self.windows.iter_mut().for_each(|window| window.scale(factor));
+        if let Some(pace) = &mut self.pace {
+            pace.scale(factor, now);
+        }
+    }
+
+    /// Another process of the account was refused: its news are ours, unless we have just had them ourselves.
+    pub fn cut_elsewhere(&mut self, now: Moment) {
+        let now = self.tick(now);
+        if !self.gate.is_closed_by_quota() && self.flight.is_news(now, now) {
+            self.slow_down(now);
+        }
     }
 
     /// Callers read the clock before they take the lock, so `now` may be a little behind.
@@ -248,6 +280,10 @@ impl Throttle {
 
     fn cut(&mut self, now: Moment) {
         self.totals.cuts += 1;
+        self.slow_down(now);
+    }
+
+    fn slow_down(&mut self, now: Moment) {
         self.flight.begin(now);
         match &mut self.pace {
             Some(pace) => pace.cut(now),

@@ -10,13 +10,13 @@ use std::sync::{
 };
 
 use highwater_core::{
-    Failure, FailureKind, Moment,
+    AccountReport, Failure, FailureKind, Moment, Pause,
     planted::{Bug, planted},
     throttle::{Learned, Outcome, PauseReason, Settings, Snapshot},
 };
 
 use limiter::Limiter;
-pub use limiter::{Jitter, Stopped};
+pub use limiter::{Jitter, News, Stopped};
 pub use reading::{Classifier, Reading, read_status};
 
 use crate::{Call, Clock, Request, Response, Transport};
@@ -123,9 +123,19 @@ impl Gateway {
         self.limiter.snapshot()
     }
 
-    /// What to hand to the next process in [`Settings::learned`].
-    pub fn learned(&self) -> Option<Learned> {
-        self.limiter.learned()
+    /// What other processes of this account should know. `cuts` are those since the gateway was made.
+    pub fn report(&self) -> AccountReport {
+        self.limiter.report()
+    }
+
+    /// Takes up what an earlier process found out about the account.
+    pub fn recall(&self, learned: Learned) {
+        self.limiter.recall(learned);
+    }
+
+    /// Acts on what all processes of this account know.
+    pub fn adopt(&self, share: f64, news: News, pause: Option<Pause>) {
+        self.limiter.adopt(share, news, pause);
     }
 
     pub fn traffic(&self) -> Traffic {

@@ -11,7 +11,7 @@ mod transport;
 pub use call::{Beat, Call, InFlight};
 pub use clock::Clock;
 pub use decoding::Decoding;
-pub use gateway::{Classifier, Gateway, GatewayError, Jitter, Reading, Stopped, Traffic, read_status};
+pub use gateway::{Classifier, Gateway, GatewayError, Jitter, News, Reading, Stopped, Traffic, read_status};
 pub use hn::Hn;
 pub use source::{Answer, Density, Fetched, Source, StreamPolicy, StreamSpec};
 pub use transport::{

@@ -4,7 +4,7 @@ use std::{env, path::PathBuf, sync::Arc, time::Duration};
 
 use highwater_core::{
     Observer,
-    throttle::{InFlight, Rate, Settings as ThrottleSettings, Window},
+    throttle::{InFlight, OnSlow, Rate, Settings as ThrottleSettings, Window},
 };
 use highwater_engine::{Engine, EngineSettings, Entropy, Patience, Sizes, World};
 use highwater_sources::{Clock, Decoding, Gateway, Hn, HttpTransport, Source, TransportSettings};
@@ -134,6 +134,10 @@ fn throttle(limits: &Limits) -> ThrottleSettings {
     settings.burst = limits.burst.unwrap_or(settings.burst);
     let per_minute = |limit| Window { length: Duration::from_secs(60), limit };
     settings.windows = limits.per_minute.map(per_minute).into_iter().collect();
+    // Hacker News announces no quota: answers that become slow are its way of asking for less.
+    if limits.in_flight.is_none() && !matches!(rate, Rate::Unlimited) {
+        settings.policy.on_slow = OnSlow::Shrink;
+    }
     settings
 }
 

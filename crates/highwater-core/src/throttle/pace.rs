@@ -1,7 +1,7 @@
 //! A limited rate at work: the rate, the bucket that spends it, and what the source accepted since the gate last
 //! opened. It keeps the bucket settled before every change of the rate; it decides nothing about the gate.
 
-use super::{bucket::Bucket, rate::AdaptiveRate};
+use super::{bucket::Bucket, rate::AdaptiveRate, settings::Learned};
 use crate::Moment;
 use std::time::Duration;
 
@@ -47,6 +47,17 @@ impl Pace {
     pub(super) fn cut(&mut self, now: Moment) {
         self.bucket.settle(self.rate.current(), now);
         self.rate.cut();
+    }
+
+    pub(super) fn scale(&mut self, factor: f64, now: Moment) {
+        self.bucket.settle(self.rate.current(), now);
+        self.rate.scale(factor);
+        self.cycle.accepted *= factor;
+    }
+
+    pub(super) fn recall(&mut self, learned: Learned, now: Moment) {
+        self.bucket.settle(self.rate.current(), now);
+        self.rate.recall(learned);
     }
 
     pub(super) fn reopened(&mut self, now: Moment) {

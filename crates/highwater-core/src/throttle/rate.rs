@@ -44,14 +44,11 @@ struct Evidence {
 }
 
 impl AdaptiveRate {
-    pub(super) fn new(start: f64, max: f64, policy: Policy, learned: Option<Learned>, now: Moment) -> Self {
+    pub(super) fn new(start: f64, max: f64, policy: Policy, now: Moment) -> Self {
         assert!(start > 0.0 && max > 0.0, "a limited rate must be above zero");
-        let learned = learned.filter(|learned| learned.rate.is_finite());
         let floor = start.min(max) * FLOOR_SHARE;
-        let current = learned.map_or(start, |learned| learned.rate * RESTART_SHARE).clamp(floor, max);
-        let ceiling = learned.and_then(|learned| learned.ceiling).filter(|ceiling| ceiling.is_finite());
         let evidence = Evidence { waited: Duration::ZERO, successes: 0, last_refused: now };
-        AdaptiveRate { current, ceiling, floor, max, policy, evidence }
+        AdaptiveRate { current: start.min(max), ceiling: None, floor, max, policy, evidence }
     }
 
     pub(super) fn current(&self) -> f64 {
@@ -109,6 +106,22 @@ impl AdaptiveRate {
         self.evidence.last_refused = now;
     }
 
+    /// The account is shared with more or fewer others from now on.
+    pub(super) fn scale(&mut self, factor: f64) {
+        self.current *= factor;
+        self.ceiling = self.ceiling.map(|ceiling| ceiling * factor);
+        self.floor *= factor;
+        self.max *= factor;
+    }
+
+    /// What an earlier process found out, taken up before the first request.
+    pub(super) fn recall(&mut self, learned: Learned) {
+        if learned.rate.is_finite() && learned.rate > 0.0 {
+            self.current = (learned.rate * RESTART_SHARE).clamp(self.floor, self.max);
+            self.ceiling = learned.ceiling.filter(|ceiling| ceiling.is_finite());
+        }
+    }
+
     fn grown(&self, seconds: f64, now: Moment) -> f64 {
         let Some(ceiling) = self.ceiling else {
             return self.current * (1.0 + SLOW_START * seconds);
@@ -139,13 +152,13 @@ mod tests {
         Moment::after_start(Duration::from_secs(seconds))
     }
 
-    fn rate(start: f64, max: f64, policy: Policy, learned: Option<Learned>) -> AdaptiveRate {
-        AdaptiveRate::new(start, max, policy, learned, Moment::START)
+    fn rate(start: f64, max: f64, policy: Policy) -> AdaptiveRate {
+        AdaptiveRate::new(start, max, policy, Moment::START)
     }
 
     #[test]
     fn slow_start_ends_at_the_first_cut() {
-        let mut rate = rate(2.0, 1e3, Policy::default(), None);
+        let mut rate = rate(2.0, 1e3, Policy::default());
         rate.waited(SECOND);
         rate.succeeded(at(1));
         assert_eq!(rate.current(), 3.0);
@@ -159,7 +172,7 @@ mod tests {
 
     #[test]
     fn unused_room_grows_nothing_and_a_long_gap_proves_one_second() {
-        let mut rate = rate(10.0, 1e3, Policy::default(), None);
+        let mut rate = rate(10.0, 1e3, Policy::default());
         rate.succeeded(at(100));
         assert_eq!(rate.current(), 10.0);
         rate.waited(Duration::from_secs(28_800));
@@ -169,7 +182,7 @@ mod tests {
 
     #[test]
     fn the_rate_stays_between_its_floor_and_its_maximum() {
-        let mut rate = rate(10.0, 12.0, Policy::default(), None);
+        let mut rate = rate(10.0, 12.0, Policy::default());
         rate.waited(SECOND);
         rate.succeeded(at(1));
         assert_eq!(rate.current(), 12.0);
@@ -180,7 +193,7 @@ mod tests {
     #[test]
     fn looker_slows_by_one_and_a_half_and_recovers_after_ten_successes() {
         let growth = Growth::AfterSuccesses { count: 10, delay_factor: 0.9 };
-        let mut rate = rate(9.0, 1e3, Policy { cut: 1.0 / 1.5, growth, ..Policy::default() }, None);
+        let mut rate = rate(9.0, 1e3, Policy { cut: 1.0 / 1.5, growth, ..Policy::default() });
         rate.cut();
         assert_eq!(rate.current(), 6.0);
         for _ in 0..10 {
@@ -193,8 +206,8 @@ mod tests {
 
     #[test]
     fn a_restart_begins_below_what_was_learned_and_without_slow_start() {
-        let learned = Learned { rate: 50.0, ceiling: Some(55.0) };
-        let mut rate = rate(2.0, 1e3, Policy::default(), Some(learned));
+        let mut rate = rate(2.0, 1e3, Policy::default());
+        rate.recall(Learned { rate: 50.0, ceiling: Some(55.0) });
         assert_eq!(rate.current(), 40.0);
         rate.waited(SECOND);
         rate.succeeded(at(1));

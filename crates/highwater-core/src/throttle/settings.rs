@@ -11,13 +11,11 @@ pub struct Settings {
     pub in_flight: InFlight,
     pub windows: Vec<Window>,
     pub policy: Policy,
-    /// What an earlier process found out about this account.
-    pub learned: Option<Learned>,
 }
 
 impl Settings {
     pub fn new(rate: Rate, in_flight: InFlight) -> Self {
-        Settings { rate, burst: 1.0, in_flight, windows: Vec::new(), policy: Policy::default(), learned: None }
+        Settings { rate, burst: 1.0, in_flight, windows: Vec::new(), policy: Policy::default() }
     }
 }
 

@@ -27,6 +27,10 @@ impl SlidingWindow {
         SlidingWindow { limit: window.limit, slice, newest: 0, ring: [0.0; KEPT], total: 0.0 }
     }
 
+    pub(super) fn scale(&mut self, factor: f64) {
+        self.limit *= factor;
+    }
+
     /// When a request of `cost` fits. One that is larger than the whole window fits when the window is empty.
     pub(super) fn ready_at(&self, cost: f64, now: Moment) -> Moment {
         let most = (self.limit - cost).max(0.0) + ROUNDING;

@@ -6,5 +6,6 @@ mod properties;
 mod quota;
 mod random;
 mod scenarios;
+mod shared;
 mod simulation;
 mod steady;

@@ -112,7 +112,8 @@ fn a_restart_begins_near_what_was_learned() {
     let mut simulation = Simulation::new(unknown_quota(), TokenBucket::new(50.0), 64, 1);
     simulation.run_until(120.0);
     let learned = simulation.throttle.learned().expect("the rate is limited");
-    let restarted = Throttle::new(Settings { learned: Some(learned), ..unknown_quota() }, at(0.0));
+    let mut restarted = Throttle::new(unknown_quota(), at(0.0));
+    restarted.recall(learned, at(0.0));
     assert_eq!(restarted.learned(), Some(Learned { rate: learned.rate * 0.8, ..learned }));
 }
 

@@ -9,8 +9,8 @@ use std::{
 };
 
 use highwater_core::{
-    Lane, Moment,
-    throttle::{GateState, Learned, Outcome, PauseReason, Permit, Settings, Snapshot, Throttle, Ticket},
+    AccountReport, Lane, Moment, Pause,
+    throttle::{GateState, Learned, Limit, Outcome, PauseReason, Permit, Settings, Snapshot, Throttle, Ticket},
 };
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -47,6 +47,14 @@ struct State {
     armed: Option<Moment>,
     /// The end of the longest wait the source asked for. An outage may cover it up in the throttle's own state.
     quota_until: Moment,
+}
+
+/// What became known of the account elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    None,
+    /// Another process was told to slow down.
+    Cut,
 }
 
 /// A permit in use. Dropped, it is given back as abandoned.
@@ -155,8 +163,42 @@ impl Limiter {
         self.state().throttle.snapshot(self.clock.moment())
     }
 
-    pub(super) fn learned(&self) -> Option<Learned> {
-        self.state().throttle.learned()
+    pub(super) fn report(&self) -> AccountReport {
+        let now = self.clock.moment();
+        let state = self.state();
+        let snapshot = state.throttle.snapshot(now);
+        let pause = match snapshot.gate {
+            GateState::Closed { until, reason: reason @ (PauseReason::RetryAfter | PauseReason::Refusals) } => {
+                Some(Pause { left: until.since(now), reason })
+            }
+            _ => None,
+        };
+        AccountReport {
+            demand: if snapshot.limit == Limit::Nothing && snapshot.in_flight == 0 { 0.0 } else { 1.0 },
+            rate: snapshot.rate,
+            cuts: snapshot.totals.cuts,
+            pause,
+            learned: state.throttle.learned(),
+        }
+    }
+
+    pub(super) fn recall(&self, learned: Learned) {
+        let now = self.clock.moment();
+        self.change(now, |state| state.throttle.recall(learned, now));
+    }
+
+    pub(super) fn adopt(&self, share: f64, news: News, pause: Option<Pause>) {
+        let now = self.clock.moment();
+        self.change(now, |state| {
+            state.throttle.take_share(share, now);
+            if news == News::Cut {
+                state.throttle.cut_elsewhere(now);
+            }
+            if let Some(pause) = pause {
+                state.quota_until = state.quota_until.max(now + pause.left);
+                state.throttle.pause(now + pause.left, pause.reason, now);
+            }
+        });
     }
 
     pub(super) fn clock(&self) -> &Clock {
