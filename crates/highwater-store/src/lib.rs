@@ -3,6 +3,7 @@
 mod error;
 mod ledger;
 mod migrations;
+mod rules;
 mod sqlite;
 mod store;
 #[cfg(feature = "suite")]
