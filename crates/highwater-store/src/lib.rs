@@ -3,6 +3,8 @@
 mod error;
 mod ledger;
 mod migrations;
+mod postgres;
+mod rules;
 mod sqlite;
 mod store;
 #[cfg(feature = "suite")]
@@ -10,6 +12,7 @@ pub mod suite;
 
 pub use error::{ErrorKind, Result, StoreError};
 pub use ledger::{Broken, ChainCheck, FIRST_PREV_HASH, LedgerEntry, LedgerLine, payload_text};
+pub use postgres::{LeaseClock, PostgresOptions, PostgresStore};
 pub use sqlite::{Durability, Execution, GroupLimits, Mode, OpenOptions, SqliteStore};
 pub use store::{
     Claim, Claimed, Close, Closed, Commit, Counts, ExceptionFilter, Known, Outlook, Page, Plan, RunEnd, RunOutcome,

@@ -43,6 +43,7 @@ use self::{
 use crate::{
     Claim, Claimed, Close, Closed, Commit, Counts, ErrorKind, ExceptionFilter, Known, LedgerEntry, LedgerLine, Outlook,
     Page, Plan, Result, RunEnd, RunStart, Store, StoreError, StoredRow, StreamRow,
+    rules::{Rest, size_of},
 };
 
 pub struct SqliteStore {
@@ -94,7 +95,7 @@ impl SqliteStore {
         }
         let weight = Weight {
             rows: commit.records.len() + commit.settlements.len(),
-            bytes: commit.records.iter().map(rows::size_of).sum(),
+            bytes: commit.records.iter().map(size_of).sum(),
             haste: Haste::Gather,
             first: Some(rows::first(&commit.records)),
         };
@@ -111,10 +112,10 @@ impl SqliteStore {
         Ok(counts)
     }
 
-    async fn plan_all(&self, rest: plan::Rest) -> Result<()> {
+    async fn plan_all(&self, rest: Rest) -> Result<()> {
         let mut rest = Some(rest).filter(|rest| !rest.span.is_empty());
         while let Some(chunk) = rest {
-            rest = self.hasty("laying segments", move |session| chunk.lay(&session.db)).await?;
+            rest = self.hasty("laying segments", move |session| plan::lay(&session.db, chunk)).await?;
             // A long plan lets others write between its chunks.
             tokio::task::yield_now().await;
         }
@@ -138,7 +139,7 @@ impl Store for SqliteStore {
 
     fn plan<'a>(&'a self, plan: Plan<'a>) -> BoxFuture<'a, Result<()>> {
         let Plan { stream, purpose, span, segment_size } = plan;
-        Box::pin(self.plan_all(plan::Rest { stream: stream.clone(), purpose, span, segment_size }))
+        Box::pin(self.plan_all(Rest { stream: stream.clone(), purpose, span, segment_size }))
     }
 
     fn claim<'a>(&'a self, claim: Claim<'a>) -> BoxFuture<'a, Result<Vec<Claimed>>> {

@@ -62,6 +62,7 @@ cases! { ($)
         a_commit_broken_off_is_whole_or_absent
         an_absence_leaves_the_stored_body_alone
         any_text_comes_back_as_it_went_in
+        json_comes_back_in_its_one_spelling
         a_large_value_comes_back_whole
         rows_with_names_for_keys_are_rows_too
         a_refused_row_takes_nothing_else_down

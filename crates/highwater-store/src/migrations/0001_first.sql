@@ -1,4 +1,5 @@
 -- Words in braces are spelled by the dialect. Times (*_at) are {time}; what an API gives as a number stays that number.
+-- {name} is text in the order of its bytes. {busy} and {mirror} say how much room a table leaves for updates.
 
 CREATE TABLE ingest_streams (
     source {text} NOT NULL,
@@ -11,7 +12,7 @@ CREATE TABLE ingest_streams (
     live_cursor {text},
     updated_at {time},
     PRIMARY KEY (source, stream)
-) {rowless};
+) {rowless} {busy};
 
 CREATE TABLE ingest_segments (
     segment_id {id},
@@ -33,7 +34,7 @@ CREATE TABLE ingest_segments (
     started_at {time},
     sealed_at {time},
     last_error {text}
-) {strict};
+) {strict} {busy};
 
 CREATE INDEX segments_by_start ON ingest_segments (source, stream, start_pos, segment_id);
 CREATE UNIQUE INDEX segments_tile ON ingest_segments (source, stream, start_pos) WHERE purpose = 'catchup';
@@ -42,13 +43,13 @@ CREATE INDEX segments_unsealed ON ingest_segments (source, stream, start_pos)
 CREATE INDEX segments_pending ON ingest_segments (source, stream, start_pos, segment_id) WHERE status = 'pending';
 CREATE INDEX segments_waiting ON ingest_segments (source, stream, next_retry_at, segment_id)
     WHERE status = 'retry_wait';
-CREATE INDEX segments_leased ON ingest_segments (source, stream, heartbeat_at, segment_id)
-    WHERE status = 'in_progress';
+-- Without the heartbeat: it moves all the time, and those at work are few.
+CREATE INDEX segments_leased ON ingest_segments (source, stream, segment_id) WHERE status = 'in_progress';
 
 CREATE TABLE ingest_exceptions (
     source {text} NOT NULL,
     stream {text} NOT NULL,
-    item_key {text} NOT NULL,
+    item_key {name} NOT NULL,
     -- The key as a number where it is one: a span of a dense axis finds its exceptions by it.
     item_number {int},
     segment_id {int} NOT NULL REFERENCES ingest_segments (segment_id),
@@ -62,7 +63,7 @@ CREATE TABLE ingest_exceptions (
     reason {text} NOT NULL,
     last_error {text},
     PRIMARY KEY (source, stream, item_key)
-) {rowless};
+) {rowless} {busy};
 
 CREATE INDEX exceptions_by_segment ON ingest_exceptions (segment_id, state, next_retry_at);
 CREATE INDEX exceptions_by_state ON ingest_exceptions (source, stream, state, item_key);
@@ -117,7 +118,7 @@ CREATE TABLE hn_items (
     last_fetched_at {time} NOT NULL,
     last_changed_at {time} NOT NULL,
     row_check {int} NOT NULL
-) {strict};
+) {strict} {mirror};
 
 CREATE INDEX hn_items_by_time ON hn_items (time);
 
@@ -138,7 +139,7 @@ CREATE TABLE hn_item_versions (
 CREATE INDEX hn_item_versions_by_id ON hn_item_versions (id, seen_at);
 
 CREATE TABLE hn_users (
-    id {text} NOT NULL PRIMARY KEY,
+    id {name} NOT NULL PRIMARY KEY,
     created {int},
     karma {int},
     about {text},
@@ -148,7 +149,7 @@ CREATE TABLE hn_users (
     last_fetched_at {time} NOT NULL,
     last_changed_at {time} NOT NULL,
     row_check {int} NOT NULL
-) {strict};
+) {strict} {mirror};
 
 -- The remote drops the title, the link and the text of what dies, or puts a marker in the text's place.
 CREATE VIEW hn_items_last_content AS

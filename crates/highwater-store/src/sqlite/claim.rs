@@ -3,12 +3,8 @@
 use highwater_core::{Exception, SegmentId, Timestamp};
 use rusqlite::{Connection, params};
 
-use super::{
-    error::Sql,
-    exceptions,
-    segments::{self, SegmentRow},
-};
-use crate::{Claim, Claimed};
+use super::{error::Sql, exceptions, segments};
+use crate::{Claim, Claimed, rules::SegmentRow};
 
 /// Keys of one segment that are handed out at once; the rest is due again at the next claim.
 const DUE_MAX: u32 = 10_000;
@@ -45,7 +41,7 @@ fn candidates(
     let mut rows = select.query(params![source, stream, time.as_millis(), limit])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(SegmentRow::of(row)?);
+        found.push(segments::row_of(row)?);
     }
     Ok(found)
 }

@@ -8,18 +8,18 @@ use highwater_core::{
     schema::Table,
 };
 use rusqlite::{Connection, params};
-use serde_json::json;
 
 use super::{
     commit::{count_unresolved, reconsider},
     error::Sql,
-    exceptions::Census,
-    segments::{self, SegmentRow},
+    exceptions, segments,
     session::Session,
     streams,
-    table::key_column,
 };
-use crate::{Close, Closed, ErrorKind, LedgerEntry, StoreError};
+use crate::{
+    Close, Closed, ErrorKind, StoreError,
+    rules::{Census, SegmentRow, key_column, sealed_entry},
+};
 
 pub(super) fn close(session: &mut Session, close: &Close) -> Sql<Closed> {
     let segment = segments::held(&session.db, &close.lease)?;
@@ -27,7 +27,7 @@ pub(super) fn close(session: &mut Session, close: &Close) -> Sql<Closed> {
     if let Some(dense) = dense.as_ref().filter(|_| segment.purpose == Purpose::Catchup) {
         dense.adopt(&session.db, segment.id)?;
     }
-    let census = Census::of_segment(&session.db, segment.id)?;
+    let census = exceptions::census(&session.db, segment.id)?;
     let status = census.tally().closing_status(close.policy);
     let evidence = match dense {
         Some(dense) if status != SegmentStatus::RetryWait => dense.account(&session.db, segment.id)?,
@@ -35,7 +35,7 @@ pub(super) fn close(session: &mut Session, close: &Close) -> Sql<Closed> {
     };
     put_down(&session.db, &segment, status, census.tally().unresolved(), close.now)?;
     if status == SegmentStatus::Sealed {
-        record(session, close, &segment, &evidence)?;
+        session.append(&sealed_entry(close, &segment, evidence.stored, &evidence.census))?;
     }
     let frontier = frontier_after(&session.db, close, &segment, status)?;
     Ok(Closed { status, frontier })
@@ -110,7 +110,7 @@ impl Dense<'_> {
              GROUP BY state"
         ))?;
         let (source, stream) = (self.stream.source.as_str(), self.stream.stream.as_str());
-        Census::collect(count.query(params![source, stream, self.span.start().0, self.span.end().0])?)
+        exceptions::census_of(count.query(params![source, stream, self.span.start().0, self.span.end().0])?)
     }
 }
 
@@ -123,26 +123,6 @@ fn put_down(db: &Connection, segment: &SegmentRow, status: SegmentStatus, unreso
     )?
     .execute(params![unresolved.cast_signed(), sealed_at, segment.id.0])?;
     Ok(())
-}
-
-fn record(session: &mut Session, close: &Close, segment: &SegmentRow, evidence: &Evidence) -> Sql<()> {
-    session.append(&LedgerEntry {
-        at: close.now,
-        event_type: "SEGMENT_SEALED",
-        source: close.stream.source.clone(),
-        entity_type: "segment",
-        entity_id: segment.id.to_string(),
-        payload: json!({
-            "stream": close.stream.stream.as_str(),
-            "start": segment.span.start().0,
-            "end": segment.span.end().0,
-            "stored": evidence.stored,
-            "missing": evidence.census.missing,
-            "excluded": evidence.census.excluded,
-            "dead": evidence.census.dead,
-        }),
-        actor: close.lease.owner.to_string(),
-    })
 }
 
 fn frontier_after(db: &Connection, close: &Close, segment: &SegmentRow, status: SegmentStatus) -> Sql<Position> {

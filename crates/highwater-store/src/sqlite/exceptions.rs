@@ -1,12 +1,13 @@
 //! Rows of keys that are not plainly stored: reading, writing a verdict, counting.
 
-use highwater_core::{Exception, ExceptionState, History, Key, SegmentId, Settlement, StreamId, Timestamp, Verdict};
+use highwater_core::{Exception, ExceptionState, History, Key, SegmentId, Settlement, StreamId, Timestamp};
 use rusqlite::{Connection, Row, Rows, params};
 
 use super::{
     error::Sql,
     segments::{time, word},
 };
+use crate::rules::{self, Census};
 
 /// What `of` expects.
 pub(super) const COLUMNS: &str = "item_key, segment_id, state, attempts, absences, first_absent_at, first_seen_at,
@@ -57,10 +58,7 @@ pub(super) fn put(
     state: ExceptionState,
     now: Timestamp,
 ) -> Sql<()> {
-    let next_retry = match settlement.verdict {
-        Verdict::Retry { at } => Some(at.as_millis()),
-        Verdict::Stored | Verdict::Missing | Verdict::Excluded | Verdict::Dead => None,
-    };
+    let next_retry = rules::next_retry(&settlement.verdict).map(Timestamp::as_millis);
     db.prepare_cached(
         "INSERT INTO ingest_exceptions (source, stream, item_key, item_number, segment_id, state, attempts, absences,
              first_absent_at, first_seen_at, last_tried_at, next_retry_at, reason, last_error)
@@ -89,42 +87,18 @@ pub(super) fn put(
     Ok(())
 }
 
-/// How many exceptions there are of each kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Census {
-    pub(super) retrying: u64,
-    pub(super) missing: u64,
-    pub(super) excluded: u64,
-    pub(super) dead: u64,
+/// How many exceptions of each kind a segment has.
+pub(super) fn census(db: &Connection, id: SegmentId) -> Sql<Census> {
+    let mut select =
+        db.prepare_cached("SELECT state, count(*) FROM ingest_exceptions WHERE segment_id = ?1 GROUP BY state")?;
+    census_of(select.query([id.0])?)
 }
 
-impl Census {
-    pub(super) fn of_segment(db: &Connection, id: SegmentId) -> Sql<Census> {
-        let mut select =
-            db.prepare_cached("SELECT state, count(*) FROM ingest_exceptions WHERE segment_id = ?1 GROUP BY state")?;
-        Census::collect(select.query([id.0])?)
+/// Of rows of `state, count`.
+pub(super) fn census_of(mut rows: Rows<'_>) -> Sql<Census> {
+    let mut census = Census::default();
+    while let Some(row) = rows.next()? {
+        census.note(word(row, 0)?, row.get::<_, i64>(1)?.cast_unsigned());
     }
-
-    /// Rows of `state, count`.
-    pub(super) fn collect(mut rows: Rows<'_>) -> Sql<Census> {
-        let mut census = Census::default();
-        while let Some(row) = rows.next()? {
-            let count = row.get::<_, i64>(1)?.cast_unsigned();
-            match word(row, 0)? {
-                ExceptionState::RetryWait => census.retrying = count,
-                ExceptionState::Missing => census.missing = count,
-                ExceptionState::Excluded => census.excluded = count,
-                ExceptionState::DeadLetter => census.dead = count,
-            }
-        }
-        Ok(census)
-    }
-
-    pub(super) fn total(&self) -> u64 {
-        self.retrying + self.missing + self.excluded + self.dead
-    }
-
-    pub(super) fn tally(&self) -> highwater_core::Tally {
-        highwater_core::Tally { retrying: self.retrying, dead: self.dead }
-    }
+    Ok(census)
 }

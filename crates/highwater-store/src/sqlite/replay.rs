@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use highwater_core::{Key, Pending, SegmentId, SegmentStatus, StreamId, Timestamp, schema::Table};
+use highwater_core::{Key, Pending, SegmentId, StreamId, Timestamp, schema::Table};
 use rusqlite::{Connection, params};
 
 use super::{error::Sql, segments};
+use crate::rules;
 
 pub(super) fn replay(db: &Connection, stream: &StreamId, keys: Option<&[Key]>, now: Timestamp) -> Sql<u64> {
     let mut segments = BTreeSet::new();
@@ -49,14 +50,11 @@ fn revive(
     Ok(revived)
 }
 
-/// A segment that nobody works on waits for its retries again, also one that was sealed over them.
 fn wake(db: &Connection, id: SegmentId, now: Timestamp) -> Sql<()> {
-    match segments::read(db, id)?.map(|segment| segment.lease.status) {
-        Some(SegmentStatus::RetryWait | SegmentStatus::Sealed | SegmentStatus::DeadLetter) => {
-            segments::put_down(db, id, SegmentStatus::RetryWait, Some(now))
-        }
-        // At work, or will be: its retries are found when it is closed.
-        Some(SegmentStatus::Pending | SegmentStatus::InProgress) | None => Ok(()),
+    let status = segments::read(db, id)?.map(|segment| segment.lease.status);
+    match status.and_then(rules::status_when_replayed) {
+        Some(status) => segments::put_down(db, id, status, Some(now)),
+        None => Ok(()),
     }
 }
 

@@ -8,11 +8,14 @@ use rusqlite::{Connection, params};
 use super::{
     error::Sql,
     exceptions,
-    rows::{Kept, kept_of},
+    rows::kept_of,
     segments::{time, word},
-    table::{KeyParam, TableSql, key_column, key_of},
+    table::{KeyParam, TableSql},
 };
-use crate::{Counts, ExceptionFilter, Known, Outlook, Page, StoredRow};
+use crate::{
+    Counts, ExceptionFilter, Known, Outlook, Page, StoredRow,
+    rules::{Kept, key_column, key_of},
+};
 
 pub(super) fn known(db: &Connection, stream: &StreamId, table: &'static Table, keys: &KeySet) -> Sql<Known> {
     match keys {

@@ -1,7 +1,5 @@
 //! Storing the rows of mirrored objects, and reading them back. Whether a row changed is the core's to say.
 
-use std::{borrow::Cow, collections::BTreeSet};
-
 use highwater_core::{
     Body, Change, Key, Record, Timestamp,
     planted::{Bug, planted},
@@ -14,22 +12,7 @@ use super::{
     session::Session,
     table::{EdgeSql, KeyParam, TableSql, ValueParam, values_of},
 };
-
-/// What storing a batch of records did.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Stored {
-    pub(super) new: u64,
-    pub(super) changed: u64,
-    pub(super) unchanged: u64,
-}
-
-/// A row as it lies in its table.
-pub(super) struct Kept {
-    pub(super) body: Body,
-    pub(super) last_fetched_at: Timestamp,
-    pub(super) last_changed_at: Timestamp,
-    pub(super) row_check: i64,
-}
+use crate::rules::{Kept, Stored, distinct, place};
 
 /// Stores records in the order of their keys, which fills pages from left to right.
 pub(super) fn store(session: &mut Session, records: &[Record], now: Timestamp) -> Sql<Stored> {
@@ -40,11 +23,7 @@ pub(super) fn store(session: &mut Session, records: &[Record], now: Timestamp) -
         let sql = session.table(batch[0].table);
         let mut rows = Rows::of(&session.db, batch[0].table, &sql)?;
         for record in batch {
-            match rows.store(record, now)? {
-                Change::New => stored.new += 1,
-                Change::Changed => stored.changed += 1,
-                Change::Unchanged | Change::Reordered => stored.unchanged += 1,
-            }
+            stored.note(rows.store(record, now)?);
         }
     }
     Ok(stored)
@@ -54,10 +33,6 @@ pub(super) fn store(session: &mut Session, records: &[Record], now: Timestamp) -
 pub(super) fn first(records: &[Record]) -> (&'static str, Key) {
     let first = records.iter().map(place).min();
     first.map_or(("", Key::Number(0)), |(table, key)| (table, key.clone()))
-}
-
-fn place(record: &Record) -> (&'static str, &Key) {
-    (record.table.name, &record.key)
 }
 
 /// One table, with the statements of the common case at hand.
@@ -159,17 +134,6 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// A remote may name an edge twice; the first place counts. The same list must come back from the table.
-fn distinct(body: &Body) -> Cow<'_, Body> {
-    let mut seen = BTreeSet::new();
-    if body.edges.len() < 2 || body.edges.iter().all(|edge| seen.insert(*edge)) {
-        return Cow::Borrowed(body);
-    }
-    seen.clear();
-    let edges = body.edges.iter().copied().filter(|edge| seen.insert(*edge)).collect();
-    Cow::Owned(Body { values: body.values.clone(), edges })
-}
-
 fn read(db: &Connection, table: &Table, sql: &TableSql, key: &Key) -> Sql<Option<Kept>> {
     let mut select = db.prepare_cached(&sql.select)?;
     let Some(mut kept) = select.query_row([KeyParam(key)], |row| kept_of(table, row)).optional()? else {
@@ -196,15 +160,4 @@ fn edges_of(db: &Connection, sql: &EdgeSql, parent: i64) -> Sql<Vec<i64>> {
     let mut select = db.prepare_cached(&sql.select)?;
     let members = select.query_map([parent], |row| row.get(0))?;
     Ok(members.collect::<Result<_, _>>()?)
-}
-
-/// Roughly what a record takes in the log.
-pub(super) fn size_of(record: &Record) -> usize {
-    use highwater_core::Value;
-    let value = |value: &Value| match value {
-        Value::Text(text) | Value::Json(text) => text.len(),
-        Value::Ints(numbers) => 8 * numbers.len(),
-        Value::Null | Value::Bool(_) | Value::Int(_) => 8,
-    };
-    record.body.values.iter().map(value).sum::<usize>() + 24 * record.body.edges.len()
 }

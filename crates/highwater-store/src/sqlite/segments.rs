@@ -2,40 +2,27 @@
 
 use std::{collections::BTreeSet, str::FromStr};
 
-use highwater_core::{
-    Epoch, Fenced, Lease, LeaseState, Position, Purpose, SegmentId, SegmentStatus, Span, Timestamp, WorkerId,
-};
+use highwater_core::{Epoch, Lease, LeaseState, Position, SegmentId, SegmentStatus, Span, Timestamp, WorkerId};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::error::Sql;
+use crate::rules::SegmentRow;
 
-pub(super) struct SegmentRow {
-    pub(super) id: SegmentId,
-    pub(super) purpose: Purpose,
-    pub(super) span: Span,
-    pub(super) cursor: Option<Position>,
-    pub(super) attempts: u32,
-    pub(super) stored: u64,
-    pub(super) lease: LeaseState,
-}
-
-/// What `SegmentRow::of` expects.
+/// What `row_of` expects.
 pub(super) const COLUMNS: &str = "segment_id, purpose, start_pos, end_pos, status, scan_cursor, attempts, stored_count,
      lease_owner, lease_epoch, heartbeat_at";
 
-impl SegmentRow {
-    pub(super) fn of(row: &Row<'_>) -> Sql<SegmentRow> {
-        let owner = row.get_ref(8)?.as_str_or_null().map_err(rusqlite::Error::from)?.map(WorkerId::new);
-        Ok(SegmentRow {
-            id: SegmentId(row.get(0)?),
-            purpose: word(row, 1)?,
-            span: Span::new(Position(row.get(2)?), Position(row.get(3)?)),
-            cursor: row.get::<_, Option<i64>>(5)?.map(Position),
-            attempts: row.get(6)?,
-            stored: row.get::<_, i64>(7)?.cast_unsigned(),
-            lease: LeaseState { status: word(row, 4)?, owner, epoch: Epoch(row.get(9)?), heartbeat_at: time(row, 10)? },
-        })
-    }
+pub(super) fn row_of(row: &Row<'_>) -> Sql<SegmentRow> {
+    let owner = row.get_ref(8)?.as_str_or_null().map_err(rusqlite::Error::from)?.map(WorkerId::new);
+    Ok(SegmentRow {
+        id: SegmentId(row.get(0)?),
+        purpose: word(row, 1)?,
+        span: Span::new(Position(row.get(2)?), Position(row.get(3)?)),
+        cursor: row.get::<_, Option<i64>>(5)?.map(Position),
+        attempts: row.get(6)?,
+        stored: row.get::<_, i64>(7)?.cast_unsigned(),
+        lease: LeaseState { status: word(row, 4)?, owner, epoch: Epoch(row.get(9)?), heartbeat_at: time(row, 10)? },
+    })
 }
 
 /// A word of one of the core's enums.
@@ -54,15 +41,12 @@ pub(super) fn time(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<Times
 pub(super) fn read(db: &Connection, id: SegmentId) -> Sql<Option<SegmentRow>> {
     let mut select = db.prepare_cached(&format!("SELECT {COLUMNS} FROM ingest_segments WHERE segment_id = ?1"))?;
     let mut rows = select.query([id.0])?;
-    rows.next()?.map(SegmentRow::of).transpose()
+    rows.next()?.map(row_of).transpose()
 }
 
 /// The segment a lease is for, if the lease still holds.
 pub(super) fn held(db: &Connection, lease: &Lease) -> Sql<SegmentRow> {
-    let gone = Fenced { segment: lease.segment, held: lease.epoch, current: Epoch::default() };
-    let segment = read(db, lease.segment)?.ok_or(gone)?;
-    segment.lease.admits(lease)?;
-    Ok(segment)
+    Ok(SegmentRow::held(read(db, lease.segment)?, lease)?)
 }
 
 /// Renews the leases that hold; the segments of the others.
@@ -89,13 +73,12 @@ pub(super) fn release(db: &Connection, leases: &[Lease]) -> Sql<()> {
     Ok(())
 }
 
-/// A segment all of whose keys were tried goes on waiting for its retries; any other is work to be done.
 pub(super) fn give_back(db: &Connection, id: SegmentId) -> Sql<()> {
     let next_retry = next_retry(db, id)?;
-    let segment = read(db, id)?;
-    let tried = segment.is_some_and(|segment| segment.cursor.is_some_and(|cursor| cursor >= segment.span.end()));
-    let status = if tried && next_retry.is_some() { SegmentStatus::RetryWait } else { SegmentStatus::Pending };
-    put_down(db, id, status, next_retry)
+    match read(db, id)? {
+        Some(segment) => put_down(db, id, segment.status_given_back(next_retry), next_retry),
+        None => Ok(()),
+    }
 }
 
 /// Sets the status of a segment nobody works on any more.

@@ -9,6 +9,8 @@ use rusqlite::{
     types::{ToSqlOutput, ValueRef},
 };
 
+use crate::rules::key_column;
+
 pub(super) struct TableSql {
     /// The columns in order, then `first_seen_at`, `last_fetched_at`, `last_changed_at`, `row_check`.
     pub(super) insert: String,
@@ -94,11 +96,6 @@ fn place(table: &Table, column: &Column) -> usize {
     table.position(column.name).expect("a column of this table") + 1
 }
 
-/// The column that names a row. Sources describe tables with exactly one.
-pub(super) fn key_column(table: &'static Table) -> &'static Column {
-    table.key_columns().next().expect("a table names the column of its key").1
-}
-
 /// A key as the column of its table holds it.
 pub(super) struct KeyParam<'a>(pub(super) &'a Key);
 
@@ -108,15 +105,6 @@ impl ToSql for KeyParam<'_> {
             Key::Number(number) => ToSqlOutput::from(*number),
             Key::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
         })
-    }
-}
-
-/// The key of a row of `table`. A text column may hold digits, which are a number to us.
-pub(super) fn key_of(value: &Value) -> Key {
-    match value {
-        Value::Int(number) => Key::Number(*number),
-        Value::Text(text) | Value::Json(text) => Key::from(text.as_str()),
-        Value::Null | Value::Bool(_) | Value::Ints(_) => Key::from(""),
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::scene::{Lab, Scene, at, span, verdict};
 use super::{ITEMS, item};
-use crate::{ExceptionFilter, LedgerEntry, Page, RunEnd, RunOutcome, RunStart};
+use crate::{ExceptionFilter, LedgerEntry, Page, RunEnd, RunOutcome, RunStart, payload_text};
 
 pub async fn pages_join_to_the_whole(lab: Lab) {
     let scene = Scene::planned(lab, 0, 20, 2).await;
@@ -83,6 +83,11 @@ pub async fn the_ledger_holds_after_everything(lab: Lab) {
     assert_eq!(scene.ledger_events().await.len(), 3 + 2 + 3);
     let other = scene.store().ledger(&"other".parse().unwrap(), Page { after: Some(1), limit: 1 }).await.unwrap();
     assert_eq!((other.len(), other[0].seq, other[0].payload["n"].clone()), (1, 2, json!(10)));
+    // Whoever reads the column finds under the hash what is in it, but for spaces.
+    let shown = scene.query("SELECT CAST(payload AS TEXT) FROM ledger WHERE source = 'hn' ORDER BY seq").await;
+    let lines = scene.store().ledger(&scene.stream.source, Page { after: None, limit: 99 }).await.unwrap();
+    let hashed = lines.iter().map(|line| payload_text(&line.payload).replace(' ', ""));
+    assert!(shown.iter().map(|text| text.replace(' ', "")).eq(hashed), "{shown:?}");
 }
 
 pub async fn a_run_is_measured(lab: Lab) {

@@ -1,0 +1,236 @@
+//! The store in a schema of a PostgreSQL database: its tables are the queue, the leases and the archive of any number of
+//! processes.
+
+mod address;
+mod cells;
+mod claim;
+mod close;
+mod columns;
+mod commit;
+mod dense;
+mod edges;
+mod error;
+mod exceptions;
+mod group;
+mod ledger;
+mod link;
+mod open;
+mod passwords;
+mod plan;
+mod pool;
+mod replay;
+mod report;
+mod rewrite;
+mod rows;
+mod runs;
+mod segments;
+mod settle;
+mod streams;
+mod table;
+mod tls;
+mod writer;
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use highwater_core::{
+    BatchCounts, Exception, Key, KeySet, Lease, Position, Segment, SegmentId, SourceName, StreamId, Timestamp,
+    planted::{Bug, planted},
+    schema::Table,
+};
+pub use open::{LeaseClock, PostgresOptions};
+
+use self::{
+    link::Db,
+    pool::{Access, Pool, Seat, unreachable},
+    writer::Writer,
+};
+use crate::{
+    Claim, Claimed, Close, Closed, Commit, Counts, ErrorKind, ExceptionFilter, Known, LedgerEntry, LedgerLine, Mode,
+    Outlook, Page, Plan, Result, RunEnd, RunStart, Store, StoreError, StoredRow, StreamRow, rules::Rest,
+};
+
+pub struct PostgresStore {
+    pool: Pool,
+    writer: Writer,
+    mode: Mode,
+    clock: LeaseClock,
+}
+
+impl PostgresStore {
+    /// Connects, and brings the schema up to date.
+    pub async fn open(options: PostgresOptions) -> Result<PostgresStore> {
+        let pool = open::open(&options).await?;
+        Ok(PostgresStore { pool, writer: Writer::new(options.group), mode: options.mode, clock: options.clock })
+    }
+
+    async fn to_read(&self, doing: &str) -> Result<(Seat<'_>, Db)> {
+        self.pool.seat(Access::Read).await.map_err(|fault| unreachable(fault, doing))
+    }
+
+    async fn to_write(&self, doing: &str) -> Result<(Seat<'_>, Db)> {
+        self.check_writable(doing)?;
+        self.pool.seat(Access::Write).await.map_err(|fault| unreachable(fault, doing))
+    }
+
+    fn check_writable(&self, doing: &str) -> Result<()> {
+        if self.mode == Mode::ReadWrite {
+            return Ok(());
+        }
+        Err(StoreError::new(ErrorKind::CannotOpen, format!("{doing}: the store is open for reading only")))
+    }
+
+    /// What leases are dated by: none is the server's clock.
+    fn lease_time(&self, now: Timestamp) -> Option<Timestamp> {
+        match self.clock {
+            LeaseClock::Server => None,
+            LeaseClock::Caller => Some(now),
+        }
+    }
+
+    async fn commit_job(&self, commit: Arc<Commit>) -> Result<BatchCounts> {
+        self.check_writable("committing a job")?;
+        if planted(Bug::StateBeforeData) {
+            return self.commit_state_before_data(&commit).await;
+        }
+        self.writer.submit(&self.pool, commit).await
+    }
+
+    /// The planted bug: verdicts and cursor are durable while the rows may still be lost.
+    async fn commit_state_before_data(&self, commit: &Commit) -> Result<BatchCounts> {
+        let state = Commit { records: Vec::new(), ..commit.clone() };
+        let data = Commit { settlements: Vec::new(), cursor: None, ..commit.clone() };
+        let mut counts = self.writer.submit(&self.pool, Arc::new(state)).await?;
+        counts.add(&self.writer.submit(&self.pool, Arc::new(data)).await?);
+        Ok(counts)
+    }
+
+    async fn plan_all(&self, rest: Rest) -> Result<()> {
+        let doing = "laying segments";
+        let mut rest = Some(rest).filter(|rest| !rest.span.is_empty());
+        while let Some(chunk) = rest {
+            let (seat, db) = self.to_write(doing).await?;
+            rest = seat.run(doing, plan::lay(&db, chunk)).await?;
+        }
+        Ok(())
+    }
+}
+
+/// A transaction on a connection of the pool: `transact!(self, to_read, "doing something", |db| work(db))`.
+macro_rules! transact {
+    ($store:ident, $access:ident, $doing:literal, |$db:ident| $work:expr) => {
+        Box::pin(async move {
+            let (seat, db) = $store.$access($doing).await?;
+            let $db = &db;
+            seat.run($doing, $work).await
+        })
+    };
+}
+
+impl Store for PostgresStore {
+    fn open_stream<'a>(&'a self, stream: &'a StreamId, axis: &'a str) -> BoxFuture<'a, Result<StreamRow>> {
+        transact!(self, to_write, "opening a stream", |db| streams::open(db, stream, axis))
+    }
+
+    fn plan<'a>(&'a self, plan: Plan<'a>) -> BoxFuture<'a, Result<()>> {
+        let Plan { stream, purpose, span, segment_size } = plan;
+        Box::pin(self.plan_all(Rest { stream: stream.clone(), purpose, span, segment_size }))
+    }
+
+    fn claim<'a>(&'a self, claim: Claim<'a>) -> BoxFuture<'a, Result<Vec<Claimed>>> {
+        let now = self.lease_time(claim.now);
+        transact!(self, to_write, "claiming segments", |db| claim::claim(db, &claim, now))
+    }
+
+    fn known<'a>(
+        &'a self,
+        stream: &'a StreamId,
+        table: &'static Table,
+        keys: &'a KeySet,
+    ) -> BoxFuture<'a, Result<Known>> {
+        transact!(self, to_read, "looking up keys", |db| report::known(db, stream, table, keys))
+    }
+
+    fn commit(&self, commit: Arc<Commit>) -> BoxFuture<'_, Result<BatchCounts>> {
+        Box::pin(self.commit_job(commit))
+    }
+
+    fn close(&self, close: Close) -> BoxFuture<'_, Result<Closed>> {
+        transact!(self, to_write, "closing a segment", |db| close::close(db, &close))
+    }
+
+    fn release<'a>(&'a self, leases: &'a [Lease]) -> BoxFuture<'a, Result<()>> {
+        transact!(self, to_write, "releasing segments", |db| segments::release(db, leases))
+    }
+
+    fn heartbeat<'a>(&'a self, leases: &'a [Lease], now: Timestamp) -> BoxFuture<'a, Result<Vec<SegmentId>>> {
+        let now = self.lease_time(now);
+        transact!(self, to_write, "renewing leases", |db| segments::heartbeat(db, leases, now))
+    }
+
+    fn outlook<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<Outlook>> {
+        transact!(self, to_read, "looking for work", |db| report::outlook(db, stream))
+    }
+
+    fn replay<'a>(
+        &'a self,
+        stream: &'a StreamId,
+        keys: Option<&'a [Key]>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<u64>> {
+        transact!(self, to_write, "replaying dead letters", |db| replay::replay(db, stream, keys, now))
+    }
+
+    fn recount<'a>(&'a self, stream: &'a StreamId, table: &'static Table) -> BoxFuture<'a, Result<()>> {
+        transact!(self, to_write, "counting rows", |db| replay::recount(db, stream, table))
+    }
+
+    fn begin_run<'a>(&'a self, run: &'a RunStart) -> BoxFuture<'a, Result<()>> {
+        transact!(self, to_write, "noting the start of a run", |db| runs::begin(db, run))
+    }
+
+    fn end_run<'a>(&'a self, run: &'a RunEnd) -> BoxFuture<'a, Result<()>> {
+        transact!(self, to_write, "noting the end of a run", |db| runs::end(db, run))
+    }
+
+    fn append_ledger<'a>(&'a self, entry: &'a LedgerEntry) -> BoxFuture<'a, Result<()>> {
+        transact!(self, to_write, "writing to the ledger", |db| ledger::note(db, entry))
+    }
+
+    fn streams(&self) -> BoxFuture<'_, Result<Vec<StreamRow>>> {
+        transact!(self, to_read, "reading streams", |db| streams::all(db))
+    }
+
+    fn counts<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<Counts>> {
+        transact!(self, to_read, "counting segments", |db| report::counts(db, stream))
+    }
+
+    fn segments<'a>(
+        &'a self,
+        stream: &'a StreamId,
+        page: Page<(Position, SegmentId)>,
+    ) -> BoxFuture<'a, Result<Vec<Segment>>> {
+        transact!(self, to_read, "reading segments", |db| report::segments(db, stream, &page))
+    }
+
+    fn exceptions<'a>(
+        &'a self,
+        stream: &'a StreamId,
+        filter: ExceptionFilter,
+        page: Page<Key>,
+    ) -> BoxFuture<'a, Result<Vec<Exception>>> {
+        transact!(self, to_read, "reading exceptions", |db| report::exceptions(db, stream, filter, &page))
+    }
+
+    fn rows<'a>(&'a self, table: &'static Table, page: Page<Key>) -> BoxFuture<'a, Result<Vec<StoredRow>>> {
+        transact!(self, to_read, "reading rows", |db| report::rows(db, table, &page))
+    }
+
+    fn ledger<'a>(&'a self, source: &'a SourceName, page: Page<i64>) -> BoxFuture<'a, Result<Vec<LedgerLine>>> {
+        transact!(self, to_read, "reading the ledger", |db| ledger::page(db, source, &page))
+    }
+
+    fn integrity(&self) -> BoxFuture<'_, Result<Vec<String>>> {
+        transact!(self, to_read, "checking the database", |db| report::integrity(db))
+    }
+}

@@ -1,0 +1,114 @@
+//! Handing out segments nobody works on: due retries, then what was abandoned, then the lowest. One statement, which
+//! passes over what somebody else is just taking.
+
+use futures_util::future::try_join;
+use highwater_core::{Epoch, Exception, Lease, LeaseState, SegmentId, SegmentStatus, Timestamp};
+use tokio_postgres::types::Type;
+
+use super::{
+    cells::Time,
+    error::Sql,
+    exceptions,
+    link::Db,
+    segments::{COLUMNS, row_of},
+};
+use crate::{Claim, Claimed};
+
+/// Keys of one segment that are handed out at once; the rest is due again at the next claim.
+const DUE_MAX: i64 = 10_000;
+
+/// `expires` is what `heartbeat_at` must not be after; none stands for the server's clock, `$7` milliseconds ago.
+/// The predicate is repeated where rows are changed: what was seen is not yet what is locked.
+fn statement() -> String {
+    let columns = COLUMNS.split(',').map(|column| format!("s.{}", column.trim())).collect::<Vec<_>>().join(", ");
+    format!(
+        "WITH clock AS MATERIALIZED (
+             SELECT COALESCE($6, clock_timestamp()) AS now
+         ), due AS MATERIALIZED (
+             SELECT segment_id, status, lease_epoch, 1 AS tier, next_retry_at AS since, 0::bigint AS start
+             FROM ingest_segments
+             WHERE source = $1 AND stream = $2 AND status = 'retry_wait' AND next_retry_at <= $5
+             ORDER BY next_retry_at, segment_id LIMIT $4 FOR UPDATE SKIP LOCKED
+         ), expired AS MATERIALIZED (
+             SELECT segment_id, status, lease_epoch, 2 AS tier, heartbeat_at AS since, 0::bigint AS start
+             FROM ingest_segments
+             WHERE source = $1 AND stream = $2 AND status = 'in_progress'
+               AND heartbeat_at <= (SELECT now FROM clock) - $7 * interval '1 millisecond'
+             ORDER BY heartbeat_at, segment_id LIMIT $4 - (SELECT count(*) FROM due) FOR UPDATE SKIP LOCKED
+         ), pending AS MATERIALIZED (
+             SELECT segment_id, status, lease_epoch, 3 AS tier, NULL::timestamptz AS since, start_pos AS start
+             FROM ingest_segments
+             WHERE source = $1 AND stream = $2 AND status = 'pending'
+             ORDER BY start_pos, segment_id
+             LIMIT $4 - (SELECT count(*) FROM due) - (SELECT count(*) FROM expired) FOR UPDATE SKIP LOCKED
+         ), chosen AS (
+             SELECT * FROM due UNION ALL SELECT * FROM expired UNION ALL SELECT * FROM pending
+         )
+         UPDATE ingest_segments AS s SET status = 'in_progress', lease_owner = $3, lease_epoch = s.lease_epoch + $8,
+             heartbeat_at = clock.now, started_at = COALESCE(s.started_at, clock.now), attempts = s.attempts + 1,
+             next_retry_at = NULL
+         FROM chosen, clock
+         WHERE s.segment_id = chosen.segment_id AND s.status = chosen.status AND s.lease_epoch = chosen.lease_epoch
+         RETURNING {columns}, chosen.tier, chosen.since, chosen.start"
+    )
+}
+
+/// `now` is none for the server's clock. Retries are due by the caller's, who set their time.
+pub(super) async fn claim(db: &Db, claim: &Claim<'_>, now: Option<Timestamp>) -> Sql<Vec<Claimed>> {
+    let (source, stream) = (claim.stream.source.as_str(), claim.stream.stream.as_str());
+    let ttl = i32::try_from(claim.lease_ttl.as_millis()).unwrap_or(i32::MAX);
+    let (owner, limit) = (claim.owner.as_str(), i64::from(claim.limit));
+    let params = [
+        (&source as _, Type::TEXT),
+        (&stream as _, Type::TEXT),
+        (&owner as _, Type::TEXT),
+        (&limit as _, Type::INT8),
+        (&Time(claim.now) as _, Type::TIMESTAMPTZ),
+        (&now.map(Time) as _, Type::TIMESTAMPTZ),
+        (&ttl as _, Type::INT4),
+        (&epoch_step(claim) as _, Type::INT8),
+    ];
+    let statement = statement();
+    let ((), rows) = try_join(db.begin(), db.query(&statement, &params)).await?;
+    let mut claimed = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let rank = (row.try_get::<_, i32>(11)?, super::cells::time(row, 12)?, row.try_get::<_, i64>(13)?);
+        claimed.push((rank, row_of(row)?));
+    }
+    claimed.sort_by_key(|(rank, segment)| (*rank, segment.id));
+    let ids: Vec<_> = claimed.iter().map(|(_, segment)| segment.id.0).collect();
+    let (due, ()) = try_join(due(db, &ids, claim.now), db.commit()).await?;
+    let hand_out = |(_, segment): (_, crate::rules::SegmentRow)| Claimed {
+        lease: Lease { segment: segment.id, owner: claim.owner.clone(), epoch: segment.lease.epoch },
+        purpose: segment.purpose,
+        span: segment.span,
+        cursor: segment.cursor,
+        attempts: segment.attempts.saturating_sub(1),
+        due: due.iter().filter(|exception| exception.segment == segment.id).cloned().collect(),
+    };
+    Ok(claimed.into_iter().map(hand_out).collect())
+}
+
+/// By how much a claim raises the epoch: the core's to say.
+fn epoch_step(claim: &Claim<'_>) -> i64 {
+    let free = LeaseState { status: SegmentStatus::Pending, owner: None, epoch: Epoch(0), heartbeat_at: None };
+    let (state, _) = free.claimed(SegmentId(0), claim.owner, claim.now);
+    state.epoch.0
+}
+
+async fn due(db: &Db, segments: &[i64], now: Timestamp) -> Sql<Vec<Exception>> {
+    if segments.is_empty() {
+        return Ok(Vec::new());
+    }
+    let select = format!(
+        "SELECT due.* FROM UNNEST($1) AS mine (id), LATERAL (
+             SELECT {} FROM ingest_exceptions
+             WHERE segment_id = mine.id AND state = 'retry_wait' AND next_retry_at <= $2
+             ORDER BY next_retry_at, item_key LIMIT $3
+         ) AS due ORDER BY due.next_retry_at, due.item_key",
+        exceptions::COLUMNS
+    );
+    let params =
+        [(&segments as _, Type::INT8_ARRAY), (&Time(now) as _, Type::TIMESTAMPTZ), (&DUE_MAX as _, Type::INT8)];
+    exceptions::all_of(&db.query(&select, &params).await?)
+}

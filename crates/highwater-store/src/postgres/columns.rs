@@ -1,0 +1,143 @@
+//! A batch of rows turned on its side: one array a column, and back again. A value that its column cannot hold is
+//! refused here, before it can spoil the work of others.
+
+use std::borrow::Cow;
+
+use highwater_core::{
+    Body, Timestamp, Value,
+    schema::{ColumnType, Table},
+};
+use tokio_postgres::{
+    Row,
+    types::{ToSql, Type},
+};
+
+use super::{
+    cells::{Time, time_at},
+    error::{Fault, Sql},
+    link::Param,
+};
+use crate::rules::{Kept, canonical};
+
+pub(super) enum Column<'a> {
+    Ints(Vec<Option<i64>>),
+    Bools(Vec<Option<bool>>),
+    Texts(Vec<Option<Cow<'a, str>>>),
+}
+
+impl Column<'_> {
+    pub(super) fn param(&self) -> Param<'_> {
+        let (values, kind): (&(dyn ToSql + Sync), _) = match self {
+            Column::Ints(values) => (values, Type::INT8_ARRAY),
+            Column::Bools(values) => (values, Type::BOOL_ARRAY),
+            Column::Texts(values) => (values, Type::TEXT_ARRAY),
+        };
+        (values, kind)
+    }
+}
+
+/// The columns of these bodies, in the order of the table.
+pub(super) fn columns_of<'a>(table: &Table, bodies: &[&'a Body]) -> Sql<Vec<Column<'a>>> {
+    let column = |(index, column): (usize, &highwater_core::schema::Column)| {
+        let values = bodies.iter().map(|body| &body.values[index]);
+        Ok(match column.kind {
+            ColumnType::Int => Column::Ints(values.map(int).collect::<Sql<_>>()?),
+            ColumnType::Bool => Column::Bools(values.map(flag).collect::<Sql<_>>()?),
+            kind => Column::Texts(values.map(|value| text(kind, value)).collect::<Sql<_>>()?),
+        })
+    };
+    table.columns.iter().enumerate().map(column).collect()
+}
+
+/// Whether every value is one that its column can hold.
+pub(super) fn check(table: &Table, body: &Body) -> Sql<()> {
+    if body.values.len() != table.columns.len() {
+        return Err(Fault::refused(format!("a row of {} has {} columns", table.name, body.values.len())));
+    }
+    for (column, value) in table.columns.iter().zip(&body.values) {
+        match column.kind {
+            ColumnType::Int => drop(int(value)?),
+            ColumnType::Bool => drop(flag(value)?),
+            kind => drop(text(kind, value)?),
+        }
+    }
+    Ok(())
+}
+
+fn int(value: &Value) -> Sql<Option<i64>> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Int(number) => Ok(Some(*number)),
+        _ => Err(unfit("a number")),
+    }
+}
+
+fn flag(value: &Value) -> Sql<Option<bool>> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Bool(flag) => Ok(Some(*flag)),
+        _ => Err(unfit("true or false")),
+    }
+}
+
+fn text(kind: ColumnType, value: &Value) -> Sql<Option<Cow<'_, str>>> {
+    match (kind, value) {
+        (_, Value::Null) => Ok(None),
+        (ColumnType::Text, Value::Text(text)) | (ColumnType::Json, Value::Json(text)) if !text.contains('\0') => {
+            Ok(Some(Cow::Borrowed(text)))
+        }
+        (ColumnType::Ints, Value::Ints(numbers)) => {
+            let numbers: Vec<_> = numbers.iter().map(i64::to_string).collect();
+            Ok(Some(Cow::Owned(format!("{{{}}}", numbers.join(",")))))
+        }
+        _ => Err(unfit("what it is for")),
+    }
+}
+
+fn unfit(holds: &str) -> Fault {
+    Fault::refused(format!("a value is not one that its column can hold, which is {holds}"))
+}
+
+/// A row of `TableSql::select`, without its edges. What its column should not hold comes back as what it is, so that it
+/// differs from anything a source says, instead of stopping those who would repair it.
+pub(super) fn kept_of(table: &Table, row: &Row) -> Sql<Kept> {
+    let width = table.columns.len();
+    let value = |(index, column): (usize, &highwater_core::schema::Column)| value_of(column.kind, row, index);
+    Ok(Kept {
+        body: Body { values: table.columns.iter().enumerate().map(value).collect::<Sql<_>>()?, edges: Vec::new() },
+        last_fetched_at: time_at(row, width)?,
+        last_changed_at: time_at(row, width + 1)?,
+        row_check: row.try_get(width + 2)?,
+    })
+}
+
+fn value_of(kind: ColumnType, row: &Row, index: usize) -> Sql<Value> {
+    Ok(match kind {
+        ColumnType::Int => row.try_get::<_, Option<i64>>(index)?.map(Value::Int),
+        ColumnType::Bool => row.try_get::<_, Option<bool>>(index)?.map(Value::Bool),
+        ColumnType::Text => row.try_get::<_, Option<String>>(index)?.map(Value::Text),
+        ColumnType::Json => row.try_get::<_, Option<&str>>(index)?.map(|json| Value::Json(canonical(json))),
+        ColumnType::Ints => row.try_get::<_, Option<Vec<Option<i64>>>>(index)?.map(|numbers| {
+            let shown = format!("{numbers:?}");
+            numbers.into_iter().collect::<Option<_>>().map_or(Value::Text(shown), Value::Ints)
+        }),
+    }
+    .unwrap_or(Value::Null))
+}
+
+/// The two arrays that follow the columns: times and checks.
+pub(super) struct Marks {
+    times: Vec<Time>,
+    checks: Vec<i64>,
+}
+
+impl Marks {
+    pub(super) fn of(marks: impl Iterator<Item = (Timestamp, i64)>) -> Marks {
+        let (times, checks) = marks.map(|(at, check)| (Time(at), check)).unzip();
+        Marks { times, checks }
+    }
+
+    pub(super) fn params(&self) -> [Param<'_>; 2] {
+        [(&self.times, Type::TIMESTAMPTZ_ARRAY), (&self.checks, Type::INT8_ARRAY)]
+    }
+}

@@ -1,0 +1,126 @@
+//! Rows that are there already: most are the same and only their time moves; what changed is kept as a version first.
+
+use futures_util::future::{BoxFuture, try_join_all};
+use highwater_core::{
+    Change,
+    planted::{Bug, planted},
+};
+use tokio_postgres::types::Type;
+
+use super::{
+    cells::{Keys, Time},
+    columns::{Column, Marks, columns_of},
+    edges::EdgeArrays,
+    error::{Fault, Sql},
+    link::Param,
+    rows::{Item, Rows},
+};
+use crate::rules::Kept;
+
+/// An item beside the row it meets.
+struct Met<'a> {
+    item: &'a Item<'a>,
+    kept: Kept,
+    change: Change,
+}
+
+/// What became of each.
+pub(super) async fn store<'a>(rows: &Rows<'_>, items: &[&'a Item<'a>]) -> Sql<Vec<Change>> {
+    let mut met = meet(rows, &rows.sql.select, items).await?;
+    // Only what is about to be rewritten is locked, and looked at again: a lock is a write, too.
+    let differing: Vec<_> = met.iter().filter(|met| met.change != Change::Unchanged).map(|met| met.item).collect();
+    if !differing.is_empty() {
+        let mut locked = meet(rows, &rows.sql.select_locked, &differing).await?.into_iter();
+        for met in met.iter_mut().filter(|met| met.change != Change::Unchanged) {
+            *met = locked.next().expect("one for each that differs");
+        }
+    }
+    write(rows, &met).await?;
+    Ok(met.into_iter().map(|met| met.change).collect())
+}
+
+async fn meet<'a>(rows: &Rows<'_>, select: &str, items: &[&'a Item<'a>]) -> Sql<Vec<Met<'a>>> {
+    let mut kept = rows.read(select, &rows.keys(items.iter().copied())).await?;
+    let meet = |item: &&'a Item<'a>| {
+        // Neither new nor there: somebody deleted it just now.
+        let kept = kept.remove(&item.record.key).ok_or(Fault::Raced)?;
+        let change = kept.body.change_to(&item.body);
+        Ok(Met { item, kept, change })
+    };
+    items.iter().map(meet).collect()
+}
+
+async fn write(rows: &Rows<'_>, met: &[Met<'_>]) -> Sql<()> {
+    let changed: Vec<_> = met.iter().filter(|met| met.change == Change::Changed).collect();
+    let relinked: Vec<_> = met.iter().filter(|met| met.kept.body.edges != met.item.body.edges).collect();
+    let touched: Vec<_> = met.iter().filter(|met| met.change != Change::Changed && met.is_stale()).collect();
+    // In this order: all travel together.
+    let mut steps: Vec<BoxFuture<'_, Sql<()>>> = Vec::new();
+    if !changed.is_empty() {
+        steps.push(Box::pin(keep_versions(rows, &changed)));
+        steps.push(Box::pin(update(rows, &changed)));
+    }
+    if !touched.is_empty() {
+        steps.push(Box::pin(touch(rows, &touched)));
+    }
+    if !relinked.is_empty() {
+        if !planted(Bug::KidsNotReplaced) {
+            steps.push(Box::pin(unlink(rows, &relinked)));
+        }
+        steps.push(Box::pin(relink(rows, &relinked)));
+    }
+    try_join_all(steps).await?;
+    Ok(())
+}
+
+impl Met<'_> {
+    /// The same commit again finds nothing to do. The check as well: it heals if only that was damaged.
+    fn is_stale(&self) -> bool {
+        self.kept.last_fetched_at < self.item.now || self.kept.row_check != self.item.check
+    }
+}
+
+/// A version bears the time its body was first seen: it lasted until the next one's.
+async fn keep_versions(rows: &Rows<'_>, changed: &[&Met<'_>]) -> Sql<()> {
+    let Some(sql) = &rows.sql.keep_versions else {
+        return Ok(());
+    };
+    let keys = rows.keys(changed.iter().map(|met| met.item));
+    let times: Vec<_> = changed.iter().map(|met| Time(met.kept.last_changed_at)).collect();
+    let bodies: Vec<_> = changed.iter().map(|met| met.kept.body.to_json(rows.table).to_string()).collect();
+    let params: [Param<'_>; 3] = [keys.param(), (&times, Type::TIMESTAMPTZ_ARRAY), (&bodies, Type::TEXT_ARRAY)];
+    rows.db.execute(sql, &params).await?;
+    Ok(())
+}
+
+async fn update(rows: &Rows<'_>, changed: &[&Met<'_>]) -> Sql<()> {
+    let bodies: Vec<_> = changed.iter().map(|met| met.item.body.as_ref()).collect();
+    let columns = columns_of(rows.table, &bodies)?;
+    let marks = Marks::of(changed.iter().map(|met| (met.item.now, met.item.check)));
+    let params: Vec<_> = columns.iter().map(Column::param).chain(marks.params()).collect();
+    rows.db.execute(&rows.sql.update, &params).await?;
+    Ok(())
+}
+
+async fn touch(rows: &Rows<'_>, touched: &[&Met<'_>]) -> Sql<()> {
+    let keys = rows.keys(touched.iter().map(|met| met.item));
+    let marks = Marks::of(touched.iter().map(|met| (met.item.now, met.item.check)));
+    let [times, checks] = marks.params();
+    rows.db.execute(&rows.sql.touch, &[keys.param(), times, checks]).await?;
+    Ok(())
+}
+
+async fn unlink(rows: &Rows<'_>, relinked: &[&Met<'_>]) -> Sql<()> {
+    if let (Some(edges), keys @ Keys::Numbers(_)) = (&rows.sql.edges, rows.keys(relinked.iter().map(|met| met.item))) {
+        rows.db.execute(&edges.delete, &[keys.param()]).await?;
+    }
+    Ok(())
+}
+
+async fn relink(rows: &Rows<'_>, relinked: &[&Met<'_>]) -> Sql<()> {
+    let arrays = EdgeArrays::of(relinked.iter().map(|met| met.item));
+    if let Some(edges) = rows.sql.edges.as_ref().filter(|_| !arrays.is_empty()) {
+        rows.db.execute(&edges.insert, &arrays.params()).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! The record of runs.
+
+use futures_util::future::try_join3;
+use tokio_postgres::types::Type;
+
+use super::{cells::Time, error::Sql, link::Db};
+use crate::{RunEnd, RunOutcome, RunStart};
+
+pub(super) async fn begin(db: &Db, run: &RunStart) -> Sql<()> {
+    let insert = "INSERT INTO ingest_runs (run_id, source, command, started_at, worker_count, outcome)
+                  VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (run_id) DO NOTHING";
+    let params = [
+        (&run.id as _, Type::TEXT),
+        (&run.source.as_str() as _, Type::TEXT),
+        (&run.command as _, Type::TEXT),
+        (&Time(run.at) as _, Type::TIMESTAMPTZ),
+        (&i64::from(run.workers) as _, Type::INT8),
+        (&RunOutcome::Running.as_str() as _, Type::TEXT),
+    ];
+    try_join3(db.begin(), db.execute(insert, &params), db.commit()).await?;
+    Ok(())
+}
+
+pub(super) async fn end(db: &Db, run: &RunEnd) -> Sql<()> {
+    let update = "
+        UPDATE ingest_runs SET ended_at = $2, items = $3, requests = $4, outcome = $5, throughput_items_per_second =
+            CASE WHEN $2 > started_at THEN $3::double precision / EXTRACT(EPOCH FROM $2 - started_at)::double precision END
+        WHERE run_id = $1";
+    let params = [
+        (&run.id as _, Type::TEXT),
+        (&Time(run.at) as _, Type::TIMESTAMPTZ),
+        (&run.items.cast_signed() as _, Type::INT8),
+        (&run.requests.cast_signed() as _, Type::INT8),
+        (&run.outcome.as_str() as _, Type::TEXT),
+    ];
+    try_join3(db.begin(), db.execute(update, &params), db.commit()).await?;
+    Ok(())
+}

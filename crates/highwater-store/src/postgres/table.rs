@@ -1,0 +1,134 @@
+//! The SQL of a described table: statements that take a whole batch as arrays, one array a column.
+
+use highwater_core::schema::{Column, ColumnType, Edges, Table};
+
+use super::pool::quoted;
+use crate::rules::key_column;
+
+pub(super) struct TableSql {
+    /// The columns, times, checks; then the edges, if there are any. Returns the keys that are new.
+    pub(super) insert: String,
+    pub(super) insert_with_edges: Option<String>,
+    /// By keys: the columns in order, then `last_fetched_at`, `last_changed_at`, `row_check`.
+    pub(super) select: String,
+    /// As `select`, and nobody else changes the rows until the end.
+    pub(super) select_locked: String,
+    /// As `select`, of all rows: a page adds its condition and order.
+    pub(super) select_all: String,
+    /// The columns, times, checks.
+    pub(super) update: String,
+    /// Keys, times, checks.
+    pub(super) touch: String,
+    /// Keys, times, bodies.
+    pub(super) keep_versions: Option<String>,
+    pub(super) edges: Option<EdgeSql>,
+    pub(super) key: &'static Column,
+}
+
+pub(super) struct EdgeSql {
+    /// Parents, members, places.
+    pub(super) insert: String,
+    /// Of these parents.
+    pub(super) delete: String,
+    pub(super) select: String,
+}
+
+impl TableSql {
+    pub(super) fn of(table: &'static Table) -> Self {
+        let name = quoted(table.name);
+        let key = key_column(table);
+        let key_name = quoted(key.name);
+        let columns = joined(table, |column| quoted(column.name));
+        let shown = joined(table, |column| match column.kind {
+            ColumnType::Json => format!("{}::text", quoted(column.name)),
+            _ => quoted(column.name),
+        });
+        let width = table.columns.len();
+        let given = format!("{} AS n ({columns}, at, row_check)", arrays(1, width + 2));
+        let values = joined(table, |column| given_value(column));
+        let insert = format!(
+            "INSERT INTO {name} ({columns}, first_seen_at, last_fetched_at, last_changed_at, row_check)
+             SELECT {values}, n.at, n.at, n.at, n.row_check FROM {given}
+             ON CONFLICT ({key_name}) DO NOTHING RETURNING {key_name}"
+        );
+        let assigned = joined(table, |column| format!("{} = {}", quoted(column.name), given_value(column)));
+        let select_all = format!("SELECT {shown}, last_fetched_at, last_changed_at, row_check FROM {name}");
+        let select = format!("{select_all} WHERE {key_name} = ANY($1) ORDER BY {key_name}");
+        TableSql {
+            insert_with_edges: table.edges.as_ref().map(|edges| with_edges(&insert, edges, &key_name, width + 3)),
+            insert,
+            select_locked: format!("{select} FOR NO KEY UPDATE"),
+            select,
+            select_all,
+            update: format!(
+                "UPDATE {name} AS t SET {assigned}, last_fetched_at = GREATEST(t.last_fetched_at, n.at),
+                    last_changed_at = n.at, row_check = n.row_check
+                 FROM {given} WHERE t.{key_name} = n.{key_name}"
+            ),
+            touch: format!(
+                "UPDATE {name} AS t SET last_fetched_at = GREATEST(t.last_fetched_at, n.at), row_check = n.row_check
+                 FROM UNNEST($1, $2, $3) AS n (key, at, row_check) WHERE t.{key_name} = n.key
+                   AND (t.last_fetched_at < n.at OR t.row_check <> n.row_check)"
+            ),
+            keep_versions: table.versions.map(|versions| {
+                format!(
+                    "INSERT INTO {} ({key_name}, seen_at, body)
+                     SELECT n.key, n.at, n.body::jsonb FROM UNNEST($1, $2, $3) AS n (key, at, body)",
+                    quoted(versions)
+                )
+            }),
+            edges: table.edges.as_ref().map(EdgeSql::of),
+            key,
+        }
+    }
+}
+
+impl EdgeSql {
+    fn of(edges: &Edges) -> Self {
+        let (table, parent, member, order) =
+            (quoted(edges.table), quoted(edges.parent), quoted(edges.member), quoted(edges.order));
+        EdgeSql {
+            insert: format!(
+                "INSERT INTO {table} ({parent}, {member}, {order}) SELECT * FROM UNNEST($1, $2, $3)
+                 ON CONFLICT DO NOTHING"
+            ),
+            delete: format!("DELETE FROM {table} WHERE {parent} = ANY($1)"),
+            select: format!(
+                "SELECT {parent}, {member} FROM {table} WHERE {parent} = ANY($1) ORDER BY {parent}, {order}"
+            ),
+        }
+    }
+}
+
+/// Rows and their edges in one statement: the edges of rows that were there already are another matter.
+fn with_edges(insert: &str, edges: &Edges, key: &str, first: usize) -> String {
+    let (table, parent, member, order) =
+        (quoted(edges.table), quoted(edges.parent), quoted(edges.member), quoted(edges.order));
+    format!(
+        "WITH fresh AS ({insert}), edges AS (
+             INSERT INTO {table} ({parent}, {member}, {order})
+             SELECT e.parent, e.member, e.place FROM {} AS e (parent, member, place)
+             JOIN fresh ON fresh.{key} = e.parent ON CONFLICT DO NOTHING
+         ) SELECT {key} FROM fresh",
+        arrays(first, 3)
+    )
+}
+
+fn arrays(first: usize, count: usize) -> String {
+    let places: Vec<_> = (first..first + count).map(|place| format!("${place}")).collect();
+    format!("UNNEST({})", places.join(", "))
+}
+
+/// Lists of lists would be taken apart, and JSON is checked by the server: both travel as text.
+fn given_value(column: &Column) -> String {
+    let name = quoted(column.name);
+    match column.kind {
+        ColumnType::Json => format!("n.{name}::jsonb"),
+        ColumnType::Ints => format!("n.{name}::bigint[]"),
+        ColumnType::Int | ColumnType::Text | ColumnType::Bool => format!("n.{name}"),
+    }
+}
+
+fn joined(table: &Table, spell: impl Fn(&Column) -> String) -> String {
+    table.columns.iter().map(spell).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,164 @@
+//! Group commit without a task of its own: callers queue jobs, and whoever leads writes for all that have gathered. Two
+//! may lead at a time, so that one group is sent while another waits for the disk. A caller may leave at any time; jobs
+//! it took along unwritten are brought again by their owners.
+
+use std::{
+    collections::VecDeque,
+    pin::pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use highwater_core::BatchCounts;
+use tokio::{
+    sync::{Mutex as AsyncMutex, Notify, Semaphore, oneshot},
+    task::yield_now,
+    time::sleep,
+};
+
+use super::{
+    group::{self, Waiting},
+    pool::Pool,
+};
+use crate::{Commit, GroupLimits, Result, rules::size_of};
+
+/// Busy workers finish a job every few milliseconds; a lone writer loses no more than this.
+const QUIET: Duration = Duration::from_millis(5);
+/// Jobs that may wait; more than any engine has workers.
+const QUEUE_MAX: usize = 1_024;
+/// One sends while the other waits for its commit to reach the disk; a third would only share the disk with them.
+const LEADERS: usize = 2;
+
+pub(super) struct Writer {
+    /// Never held over an `.await`.
+    queue: Mutex<Queue>,
+    arrived: Notify,
+    room: Semaphore,
+    leaders: Semaphore,
+    /// One leader at a time waits for company.
+    gathering: AsyncMutex<()>,
+    limits: GroupLimits,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<(Weight, Waiting)>,
+    rows: usize,
+    bytes: usize,
+    next: u64,
+}
+
+struct Weight {
+    ticket: u64,
+    rows: usize,
+    bytes: usize,
+}
+
+type Answer = oneshot::Receiver<Result<BatchCounts>>;
+
+impl Writer {
+    pub(super) fn new(limits: GroupLimits) -> Self {
+        Writer {
+            queue: Mutex::default(),
+            arrived: Notify::new(),
+            room: Semaphore::new(QUEUE_MAX),
+            leaders: Semaphore::new(LEADERS),
+            gathering: AsyncMutex::new(()),
+            limits,
+        }
+    }
+
+    /// Durable when this returns `Ok`; whole or absent when the caller leaves before.
+    pub(super) async fn submit(&self, pool: &Pool, commit: Arc<Commit>) -> Result<BatchCounts> {
+        let _room = self.room.acquire().await.expect("the semaphore is never closed");
+        loop {
+            let (reply, mut answer) = oneshot::channel();
+            let waiting = Waiting { commit: commit.clone(), reply };
+            let ticket = self.with_queue(|queue| queue.push(waiting));
+            self.arrived.notify_one();
+            let answered = tokio::select! {
+                biased;
+                answered = &mut answer => answered.ok(),
+                _seat = self.leaders.acquire() => self.lead(pool, ticket, &mut answer).await,
+            };
+            // Without an answer, the one who led has left: nothing was written, or the same again changes nothing.
+            if let Some(answered) = answered {
+                return answered;
+            }
+        }
+    }
+
+    /// Writes groups until the leader's own job was among them.
+    async fn lead(&self, pool: &Pool, ticket: u64, answer: &mut Answer) -> Option<Result<BatchCounts>> {
+        loop {
+            let turn = self.gathering.lock().await;
+            if !self.with_queue(|queue| queue.holds(ticket)) {
+                break;
+            }
+            self.gather().await;
+            let group = self.with_queue(|queue| queue.take(&self.limits));
+            drop(turn);
+            group::write(pool, group).await;
+        }
+        answer.await.ok()
+    }
+
+    async fn gather(&self) {
+        // Whoever is ready to write at this very moment comes along.
+        yield_now().await;
+        let mut linger = pin!(sleep(self.limits.linger));
+        while !self.with_queue(|queue| queue.is_ripe(&self.limits)) {
+            tokio::select! {
+                biased;
+                () = self.arrived.notified() => {}
+                () = &mut linger => break,
+                // Nobody has come for a while: company is not worth waiting for.
+                () = sleep(QUIET) => break,
+            }
+        }
+    }
+
+    fn with_queue<T>(&self, change: impl FnOnce(&mut Queue) -> T) -> T {
+        // Every change leaves the queue whole, so a panic elsewhere spoils nothing.
+        change(&mut self.queue.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Queue {
+    fn push(&mut self, waiting: Waiting) -> u64 {
+        let commit = &waiting.commit;
+        let rows = commit.records.len() + commit.settlements.len();
+        let bytes = commit.records.iter().map(size_of).sum();
+        let ticket = self.next;
+        self.next += 1;
+        self.rows += rows;
+        self.bytes += bytes;
+        self.waiting.push_back((Weight { ticket, rows, bytes }, waiting));
+        ticket
+    }
+
+    fn holds(&self, ticket: u64) -> bool {
+        self.waiting.iter().any(|(weight, _)| weight.ticket == ticket)
+    }
+
+    fn is_ripe(&self, limits: &GroupLimits) -> bool {
+        self.rows >= limits.rows || self.bytes >= limits.bytes
+    }
+
+    /// The jobs at the front that make one group: at least one, if any waits.
+    fn take(&mut self, limits: &GroupLimits) -> Vec<Waiting> {
+        let (mut rows, mut bytes) = (0, 0);
+        let mut group = Vec::new();
+        while rows < limits.rows
+            && bytes < limits.bytes
+            && let Some((weight, waiting)) = self.waiting.pop_front()
+        {
+            rows += weight.rows;
+            bytes += weight.bytes;
+            group.push(waiting);
+        }
+        self.rows -= rows;
+        self.bytes -= bytes;
+        group
+    }
+}
