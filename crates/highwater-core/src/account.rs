@@ -10,10 +10,14 @@ use crate::{
 
 /// Refusals that come this soon after a cut are about the rate before it: one cut per flight, for all processes.
 const CUT_EVERY: Duration = Duration::from_secs(1);
+/// Rates move all the time: they are noted this often.
+const NOTED_EVERY: Duration = Duration::from_secs(10);
+/// A quota may have changed since.
+const LEARNED_LASTS: Duration = Duration::from_secs(3600);
 /// A process that wants nothing keeps enough to show that it wants something again.
 const DEMAND_LEAST: f64 = 0.02;
 /// Never nothing at all: a rate of zero would have no next permit.
-const SHARE_LEAST: f64 = 0.001;
+pub const SHARE_LEAST: f64 = 0.001;
 
 /// What all processes of an account share.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,6 +28,7 @@ pub struct Account {
     pub closed: Option<Closed>,
     /// Of the whole account, not of one share.
     pub learned: Option<Learned>,
+    pub heard_at: Option<Timestamp>,
 }
 
 /// The account's gate is closed until then.
@@ -74,8 +79,17 @@ pub struct AccountView {
 }
 
 impl Account {
-    /// Takes a report in.
+    /// Takes a report in. An account of which nothing new is heard stays as it is for a while: its row is spared.
     pub fn hear(&mut self, report: &AccountReport, now: Timestamp) {
+        let mut heard = self.clone();
+        heard.take_in(report, now);
+        let is_urgent = heard.cuts != self.cuts || heard.closed != self.closed;
+        if is_urgent || self.heard_at.is_none_or(|heard_at| now.since(heard_at) >= NOTED_EVERY) {
+            *self = Account { heard_at: Some(now), ..heard };
+        }
+    }
+
+    fn take_in(&mut self, report: &AccountReport, now: Timestamp) {
         if report.cuts > 0 && self.cut_at.is_none_or(|cut_at| now.since(cut_at) >= CUT_EVERY) {
             self.cuts += 1;
             self.cut_at = Some(now);
@@ -97,7 +111,7 @@ impl Account {
             share: share(report.demand, others),
             cuts: self.cuts,
             pause,
-            learned: self.learned,
+            learned: self.learned.filter(|_| self.heard_at.is_some_and(|at| now.since(at) <= LEARNED_LASTS)),
             is_alone: others.is_empty(),
         }
     }
@@ -151,6 +165,19 @@ mod tests {
         assert_eq!(pause, Some(Pause { left: Duration::from_secs(8), reason: PauseReason::RetryAfter }));
         account.hear(&report(1.0), at(10_000));
         assert_eq!(account.view(&report(1.0), &[], at(10_000)).pause, None);
+    }
+
+    #[test]
+    fn what_was_learned_is_noted_now_and_then_and_forgotten_after_an_hour() {
+        let mut account = Account::default();
+        let learned = |rate| AccountReport { learned: Some(Learned { rate, ceiling: None }), ..report(1.0) };
+        account.hear(&learned(10.0), at(0));
+        account.hear(&learned(11.0), at(9_999));
+        assert_eq!(account.learned.map(|learned| learned.rate), Some(10.0));
+        account.hear(&learned(12.0), at(10_000));
+        assert_eq!(account.learned.map(|learned| learned.rate), Some(12.0));
+        let view = |now| account.view(&report(1.0), &[], at(now)).learned;
+        assert!(view(3_610_000).is_some() && view(3_610_001).is_none());
     }
 
     #[test]

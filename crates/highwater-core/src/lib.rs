@@ -21,7 +21,7 @@ mod time;
 mod verdict;
 mod word;
 
-pub use account::{Account, AccountReport, AccountView, Closed, Pause, Sharer};
+pub use account::{Account, AccountReport, AccountView, Closed, Pause, SHARE_LEAST, Sharer};
 pub use alert::{Alert, AlertRules, Severity};
 pub use event::{BatchCounts, Event, Observer};
 pub use failure::{Failure, FailureKind};

@@ -34,6 +34,14 @@ pub struct World {
     pub observer: Arc<dyn Observer>,
     /// Cancelled when the run should stop in order.
     pub stop: CancellationToken,
+    pub process: Process,
+}
+
+/// How others tell this process from theirs.
+#[derive(Clone, Debug)]
+pub struct Process {
+    pub host: String,
+    pub pid: u32,
 }
 
 impl Engine {

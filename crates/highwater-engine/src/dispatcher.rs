@@ -1,6 +1,7 @@
 //! The one owner of a run's state: claims segments, hands their jobs to workers, and hears what became of them.
 //! Everything that waits is in one `select!`; nothing here fetches or writes rows.
 
+mod beat;
 mod idle;
 mod jobs;
 mod outage;
@@ -16,11 +17,12 @@ use highwater_core::{
     AlertRules, BatchCounts, Event, FailureKind, KeySet, Moment, SegmentId, Span, Timestamp, WorkerId,
 };
 use highwater_sources::Density;
-use highwater_store::{Claim, Claimed, Known};
+use highwater_store::{Claim, Claimed, Known, StoreError};
 use tokio::task::{Id as TaskId, JoinHandle, JoinSet};
 
 use crate::{
     EngineError,
+    account::AccountLink,
     error::Result,
     refusal::RefusalWatch,
     work::{Job, SegmentWork},
@@ -79,12 +81,20 @@ pub(crate) struct Dispatcher {
     refusals: RefusalWatch,
     /// Hands out permits when their time has come.
     driver: JoinHandle<()>,
+    /// Shares the account with other processes.
+    account: JoinHandle<()>,
+    beating: Option<JoinHandle<Result<Vec<SegmentId>, StoreError>>>,
+    beats_failed: u32,
     pub(crate) totals: BatchCounts,
 }
 
 impl Drop for Dispatcher {
     fn drop(&mut self) {
         self.driver.abort();
+        self.account.abort();
+        if let Some(beating) = &self.beating {
+            beating.abort();
+        }
         if let Some(claiming) = &self.claiming {
             claiming.abort();
         }
@@ -92,14 +102,16 @@ impl Drop for Dispatcher {
 }
 
 impl Dispatcher {
-    pub(crate) fn new(worker: Worker) -> Self {
-        let owner = worker.engine.world.entropy.worker_id();
+    pub(crate) fn new(worker: Worker, owner: WorkerId, account: AccountLink) -> Self {
         let source = worker.engine.source.clone();
         let refusals = RefusalWatch::new(&worker.engine);
         Dispatcher {
             worker,
             owner,
             driver: tokio::spawn(async move { source.gateway().drive().await }),
+            account: tokio::spawn(account.keep()),
+            beating: None,
+            beats_failed: 0,
             open: BTreeMap::new(),
             ready: VecDeque::new(),
             tasks: JoinSet::new(),
@@ -161,7 +173,12 @@ impl Dispatcher {
                 }
                 probed = awaited(&mut self.probing) => self.handle_probed(probed),
                 _ = &mut self.driver => return Err(EngineError::TaskDied("the throttle's driver".into())),
-                _ = beat.tick() => self.handle_beat().await?,
+                _ = &mut self.account => return Err(EngineError::TaskDied("the account's beat".into())),
+                _ = beat.tick() => self.start_beat(),
+                beaten = awaited(&mut self.beating) => {
+                    let beaten = beaten.map_err(|died| EngineError::TaskDied(format!("a heartbeat: {died}")))?;
+                    self.handle_beat(beaten)?;
+                }
                 () = sleep_until(&clock, wake) => self.claim_again_at = None,
             }
         }
@@ -193,26 +210,6 @@ impl Dispatcher {
             self.open.insert(work.lease.segment, work.clone());
             self.ready.extend(jobs.into_iter().map(|job| (work.clone(), job)));
         }
-        Ok(())
-    }
-
-    /// Renews the leases, drops what was taken from us, and cancels jobs without a sign of life.
-    async fn handle_beat(&mut self) -> Result<()> {
-        self.cancel_stalled();
-        let leases: Vec<_> = self.open.values().map(|work| work.lease.clone()).collect();
-        if leases.is_empty() {
-            return Ok(());
-        }
-        let engine = &self.worker.engine;
-        let now = engine.now();
-        let lost = engine.steady(|| engine.store.heartbeat(&leases, now)).await?;
-        for segment in lost {
-            if let Some(work) = self.open.remove(&segment) {
-                work.mark_lost();
-                engine.emit(Event::LeaseLost { segment });
-            }
-        }
-        self.ready.retain(|(work, _)| !work.is_lost());
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Moves objects from a source into a store, in order and provably: planner, dispatcher, workers, verification.
 //! The only crate that spawns tasks of its own.
 
+mod account;
 mod context;
 mod dispatcher;
 mod entropy;
@@ -15,7 +16,7 @@ mod verify;
 mod work;
 mod worker;
 
-pub use context::{Engine, World, describe};
+pub use context::{Engine, Process, World, describe};
 pub use entropy::Entropy;
 pub use error::EngineError;
 pub use planner::Range;

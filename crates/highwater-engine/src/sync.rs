@@ -2,13 +2,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use highwater_core::{BatchCounts, Event, ExceptionState, Failure, FailureKind, Lane, Moment, Position, Timestamp};
+use highwater_core::{
+    BatchCounts, Event, ExceptionState, Failure, FailureKind, Lane, Moment, Position, Timestamp, WorkerId,
+};
 use highwater_sources::{Beat, Call, StreamSpec};
-use highwater_store::{LedgerEntry, RunEnd, RunOutcome, RunStart, StreamRow};
-use serde_json::json;
+use highwater_store::{RunEnd, RunOutcome, RunStart, StreamRow};
 
 use crate::{
     EngineError,
+    account::AccountLink,
     context::{Engine, StreamContext},
     dispatcher::{Dispatcher, DrainEnd, Scope},
     error::Result,
@@ -118,9 +120,25 @@ impl<'a> Run<'a> {
 
     async fn work(&self, request: &SyncRequest) -> Result<(DrainEnd, BatchCounts)> {
         let engine = self.engine;
-        let mut row = self.open().await?;
+        let row = self.open().await?;
+        let owner = engine.world.entropy.worker_id();
+        let account = AccountLink::join(engine, owner.clone()).await?;
+        let worked = self.work_as(&owner, account, row, request).await;
+        // Nobody waits for it: a share that is not given back ends by itself.
+        engine.store.leave(&owner).await.ok();
+        worked
+    }
+
+    async fn work_as(
+        &self,
+        owner: &WorkerId,
+        account: AccountLink,
+        mut row: StreamRow,
+        request: &SyncRequest,
+    ) -> Result<(DrainEnd, BatchCounts)> {
+        let engine = self.engine;
         let worker = Worker::new(engine.clone(), self.stream.clone());
-        let mut dispatcher = Dispatcher::new(worker);
+        let mut dispatcher = Dispatcher::new(worker, owner.clone(), account);
         let mut head = match self.head().await? {
             Ok(head) => head,
             Err(end) => return Ok((end, dispatcher.totals)),
@@ -255,16 +273,6 @@ impl<'a> Run<'a> {
             at: engine.now(),
         };
         engine.steady(|| engine.store.end_run(&end)).await?;
-        let entry = LedgerEntry {
-            at: engine.now(),
-            event_type: "RUN_ENDED",
-            source: engine.name.clone(),
-            entity_type: "run",
-            entity_id: self.id.clone(),
-            payload: json!({ "items": items, "outcome": outcome.as_str(), "requests": self.requests() }),
-            actor: "highwater sync".into(),
-        };
-        engine.steady(|| engine.store.append_ledger(&entry)).await?;
         Ok(())
     }
 }

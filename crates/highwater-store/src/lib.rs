@@ -16,5 +16,5 @@ pub use postgres::{LeaseClock, PostgresOptions, PostgresStore};
 pub use sqlite::{Durability, Execution, GroupLimits, Mode, OpenOptions, SqliteStore};
 pub use store::{
     Claim, Claimed, Close, Closed, Commit, Counts, ExceptionFilter, Known, Outlook, Page, Plan, RunEnd, RunOutcome,
-    RunStart, Store, StoredRow, StreamRow,
+    RunStart, SHARE_LASTS, ShareAsk, Store, StoredRow, StreamRow, WorkerRow,
 };

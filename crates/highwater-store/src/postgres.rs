@@ -1,6 +1,7 @@
 //! The store in a schema of a PostgreSQL database: its tables are the queue, the leases and the archive of any number of
 //! processes.
 
+mod account;
 mod address;
 mod cells;
 mod claim;
@@ -34,7 +35,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    BatchCounts, Exception, Key, KeySet, Lease, Position, Segment, SegmentId, SourceName, StreamId, Timestamp,
+    AccountView, BatchCounts, Exception, Key, KeySet, Lease, Position, Segment, SegmentId, SourceName, StreamId,
+    Timestamp, WorkerId,
     planted::{Bug, planted},
     schema::Table,
 };
@@ -47,7 +49,8 @@ use self::{
 };
 use crate::{
     Claim, Claimed, Close, Closed, Commit, Counts, ErrorKind, ExceptionFilter, Known, LedgerEntry, LedgerLine, Mode,
-    Outlook, Page, Plan, Result, RunEnd, RunStart, Store, StoreError, StoredRow, StreamRow, rules::Rest,
+    Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoreError, StoredRow, StreamRow, WorkerRow,
+    rules::Rest,
 };
 
 pub struct PostgresStore {
@@ -183,6 +186,24 @@ impl Store for PostgresStore {
 
     fn recount<'a>(&'a self, stream: &'a StreamId, table: &'static Table) -> BoxFuture<'a, Result<()>> {
         transact!(self, to_write, "counting rows", |db| replay::recount(db, stream, table))
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn share<'a>(&'a self, ask: &'a ShareAsk) -> BoxFuture<'a, Result<AccountView>> {
+        let now = self.lease_time(ask.now);
+        transact!(self, to_write, "noting the state of the account", |db| account::share(db, ask, now))
+    }
+
+    fn leave<'a>(&'a self, worker: &'a WorkerId) -> BoxFuture<'a, Result<()>> {
+        transact!(self, to_write, "leaving the account", |db| account::leave(db, worker))
+    }
+
+    fn workers<'a>(&'a self, source: &'a SourceName, now: Timestamp) -> BoxFuture<'a, Result<Vec<WorkerRow>>> {
+        let now = self.lease_time(now);
+        transact!(self, to_read, "reading who is at work", |db| account::workers(db, source, now))
     }
 
     fn begin_run<'a>(&'a self, run: &'a RunStart) -> BoxFuture<'a, Result<()>> {

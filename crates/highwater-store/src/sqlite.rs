@@ -1,5 +1,6 @@
 //! The store in one SQLite file: readable by other programs at any time, written by one process.
 
+mod account;
 mod claim;
 mod close;
 mod commit;
@@ -27,7 +28,8 @@ use std::{future::Future, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    BatchCounts, Exception, Key, KeySet, Lease, Position, Segment, SegmentId, SourceName, StreamId, Timestamp,
+    AccountView, BatchCounts, Exception, Key, KeySet, Lease, Position, Segment, SegmentId, SourceName, StreamId,
+    Timestamp, WorkerId,
     planted::{Bug, planted},
     schema::Table,
 };
@@ -42,7 +44,7 @@ use self::{
 };
 use crate::{
     Claim, Claimed, Close, Closed, Commit, Counts, ErrorKind, ExceptionFilter, Known, LedgerEntry, LedgerLine, Outlook,
-    Page, Plan, Result, RunEnd, RunStart, Store, StoreError, StoredRow, StreamRow,
+    Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoreError, StoredRow, StreamRow, WorkerRow,
     rules::{Rest, size_of},
 };
 
@@ -200,6 +202,25 @@ impl Store for SqliteStore {
         self.hasty("counting rows", move |session| replay::recount(&session.db, &stream, table))
     }
 
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    fn share<'a>(&'a self, ask: &'a ShareAsk) -> BoxFuture<'a, Result<AccountView>> {
+        let ask = ask.clone();
+        self.hasty("noting the state of the account", move |session| account::share(&session.db, &ask))
+    }
+
+    fn leave<'a>(&'a self, worker: &'a WorkerId) -> BoxFuture<'a, Result<()>> {
+        let worker = worker.clone();
+        self.hasty("leaving the account", move |session| account::leave(&session.db, &worker))
+    }
+
+    fn workers<'a>(&'a self, source: &'a SourceName, now: Timestamp) -> BoxFuture<'a, Result<Vec<WorkerRow>>> {
+        let source = source.clone();
+        Box::pin(self.read("reading who is at work", move |db| account::workers(db, &source, now)))
+    }
+
     fn begin_run<'a>(&'a self, run: &'a RunStart) -> BoxFuture<'a, Result<()>> {
         let run = run.clone();
         self.hasty("noting the start of a run", move |session| runs::begin(&session.db, &run))
@@ -207,7 +228,7 @@ impl Store for SqliteStore {
 
     fn end_run<'a>(&'a self, run: &'a RunEnd) -> BoxFuture<'a, Result<()>> {
         let run = run.clone();
-        self.hasty("noting the end of a run", move |session| runs::end(&session.db, &run))
+        self.hasty("noting the end of a run", move |session| runs::end(session, &run))
     }
 
     fn append_ledger<'a>(&'a self, entry: &'a LedgerEntry) -> BoxFuture<'a, Result<()>> {

@@ -4,9 +4,12 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    BatchCounts, Body, DeadLetterPolicy, Exception, ExceptionState, Key, KeySet, Lease, Position, Purpose, Record,
-    Segment, SegmentId, SegmentStatus, Settlement, SourceName, Span, StreamId, Timestamp, WorkerId, schema::Table,
+    AccountReport, AccountView, BatchCounts, Body, DeadLetterPolicy, Exception, ExceptionState, Key, KeySet, Lease,
+    Position, Purpose, Record, Segment, SegmentId, SegmentStatus, Settlement, SourceName, Span, StreamId, Timestamp,
+    WorkerId, schema::Table,
 };
+
+use serde_json::json;
 
 use crate::{LedgerEntry, LedgerLine, Result};
 
@@ -49,7 +52,17 @@ pub trait Store: Send + Sync {
     /// Counts the rows of the table anew, after something was repaired.
     fn recount<'a>(&'a self, stream: &'a StreamId, table: &'static Table) -> BoxFuture<'a, Result<()>>;
 
+    /// Whether other processes may work on this store at the same time.
+    fn is_shared(&self) -> bool;
+    /// Tells what this process does with the account, and takes its share of it.
+    fn share<'a>(&'a self, ask: &'a ShareAsk) -> BoxFuture<'a, Result<AccountView>>;
+    /// Gives the share back.
+    fn leave<'a>(&'a self, worker: &'a WorkerId) -> BoxFuture<'a, Result<()>>;
+    /// The processes alive on this source, the eldest first.
+    fn workers<'a>(&'a self, source: &'a SourceName, now: Timestamp) -> BoxFuture<'a, Result<Vec<WorkerRow>>>;
+
     fn begin_run<'a>(&'a self, run: &'a RunStart) -> BoxFuture<'a, Result<()>>;
+    /// Notes how a run ended, with a line in the ledger the first time.
     fn end_run<'a>(&'a self, run: &'a RunEnd) -> BoxFuture<'a, Result<()>>;
     fn append_ledger<'a>(&'a self, entry: &'a LedgerEntry) -> BoxFuture<'a, Result<()>>;
 
@@ -205,6 +218,34 @@ pub struct StoredRow {
     pub last_fetched_at: Timestamp,
 }
 
+/// A process without a beat for so long has lost its share: ten beats missed.
+pub const SHARE_LASTS: Duration = Duration::from_secs(5);
+
+#[derive(Clone, Debug)]
+pub struct ShareAsk {
+    pub source: SourceName,
+    pub worker: WorkerId,
+    pub host: String,
+    pub pid: u32,
+    pub started_at: Timestamp,
+    pub report: AccountReport,
+    pub now: Timestamp,
+}
+
+/// A process at work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkerRow {
+    pub worker: WorkerId,
+    pub host: String,
+    pub pid: u32,
+    pub started_at: Timestamp,
+    /// Of the account's rate.
+    pub share: f64,
+    /// Units per second it may send; none when unlimited.
+    pub rate: Option<f64>,
+    pub segments: u64,
+}
+
 highwater_core::word! {
     /// How a run ended.
     pub enum RunOutcome {
@@ -233,4 +274,19 @@ pub struct RunEnd {
     pub items: u64,
     pub requests: u64,
     pub at: Timestamp,
+}
+
+impl RunEnd {
+    /// The line in the ledger.
+    pub(crate) fn entry(&self) -> LedgerEntry {
+        LedgerEntry {
+            at: self.at,
+            event_type: "RUN_ENDED",
+            source: self.source.clone(),
+            entity_type: "run",
+            entity_id: self.id.clone(),
+            payload: json!({ "items": self.items, "outcome": self.outcome.as_str(), "requests": self.requests }),
+            actor: "highwater sync".into(),
+        }
+    }
 }

@@ -22,6 +22,8 @@ pub(crate) const DEFAULT_STORE: &str = "sqlite:highwater.db";
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) store_url: String,
+    /// Of a PostgreSQL database.
+    pub(crate) store_schema: Option<String>,
     pub(crate) sources: Vec<SourceConfig>,
 }
 
@@ -41,15 +43,15 @@ impl Config {
     pub(crate) fn parse(text: &str) -> Result<Config, String> {
         let table: Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
         let mut root = Reader::new("", table);
-        let store_url = match root.section("store")? {
+        let (store_url, store_schema) = match root.section("store")? {
             Some(mut store) => {
-                let url = store.string("url")?;
+                let (url, schema) = (store.string("url")?, store.string("schema")?);
                 // Where blobs go is a setting of sources that have any.
                 store.string("blobs")?;
                 store.finish()?;
-                url
+                (url, schema)
             }
-            None => None,
+            None => (None, None),
         };
         if let Some(mut serve) = root.section("serve")? {
             serve.string("listen")?;
@@ -60,7 +62,7 @@ impl Config {
             None => vec![SourceConfig::default_hn()],
         };
         root.finish()?;
-        Ok(Config { store_url: store_url.unwrap_or_else(|| DEFAULT_STORE.into()), sources })
+        Ok(Config { store_url: store_url.unwrap_or_else(|| DEFAULT_STORE.into()), store_schema, sources })
     }
 
     pub(crate) fn source(&self, name: &str) -> Result<&SourceConfig, Trouble> {

@@ -8,6 +8,7 @@ pub(crate) enum Exit {
     Failed,
     Usage,
     Unaccounted,
+    Credentials,
     Interrupted,
     Terminated,
 }
@@ -19,6 +20,7 @@ impl Exit {
             Exit::Failed => 1,
             Exit::Usage => 2,
             Exit::Unaccounted => 3,
+            Exit::Credentials => 4,
             Exit::Interrupted => 130,
             Exit::Terminated => 143,
         }

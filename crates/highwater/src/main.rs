@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod config;
 mod exit;
+mod location;
 mod out;
 mod progress;
 mod settings;
@@ -69,10 +70,7 @@ fn exit_of(error: &anyhow::Error) -> Exit {
     if let Some(trouble) = error.downcast_ref::<Trouble>() {
         return trouble.exit;
     }
-    match store_error(error).map(|error| error.kind) {
-        Some(ErrorKind::CannotOpen | ErrorKind::TooNew) => Exit::Usage,
-        _ => Exit::Failed,
-    }
+    store_error(error).map_or(Exit::Failed, |error| location::exit_of(error.kind))
 }
 
 fn hint_of(error: &anyhow::Error) -> Option<&'static str> {

@@ -1,20 +1,21 @@
 //! From configuration to objects: the store, the source with its throttle, the engine.
 
-use std::{env, path::PathBuf, sync::Arc, time::Duration};
+use std::{env, sync::Arc, time::Duration};
 
 use highwater_core::{
     Observer,
     throttle::{InFlight, OnSlow, Rate, Settings as ThrottleSettings, Window},
 };
-use highwater_engine::{Engine, EngineSettings, Entropy, Patience, Sizes, World};
+use highwater_engine::{Engine, EngineSettings, Entropy, Patience, Process, Sizes, World};
 use highwater_sources::{Clock, Decoding, Gateway, Hn, HttpTransport, Source, TransportSettings};
-use highwater_store::{ErrorKind, OpenOptions, SqliteStore, Store, StoreError};
+use highwater_store::Store;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::Global,
     config::{Config, Limits, RateLimit, SourceConfig, SourceKind, parse_duration},
-    exit::{Exit, Trouble},
+    exit::Trouble,
+    location::Location,
 };
 
 /// Hacker News states no limit; these are polite, and reach the whole history in about six hours.
@@ -29,6 +30,7 @@ const STORE_PATIENCE: &str = "HIGHWATER_STORE_PATIENCE";
 pub(crate) struct Settings {
     pub(crate) config: Config,
     store_url: String,
+    store_schema: Option<String>,
 }
 
 /// What a command means to do with the store.
@@ -41,32 +43,20 @@ pub(crate) enum Access {
 impl Settings {
     pub(crate) fn load(global: &Global) -> Result<Self, Trouble> {
         let config = Config::load(global.config.as_deref())?;
-        let store_url = global.store_url().unwrap_or_else(|| config.store_url.clone());
-        Ok(Settings { config, store_url })
+        let (store_url, store_schema) = match global.store_url() {
+            Some(url) => (url, None),
+            None => (config.store_url.clone(), config.store_schema.clone()),
+        };
+        Ok(Settings { config, store_url, store_schema })
     }
 
     pub(crate) fn store_url(&self) -> &str {
         &self.store_url
     }
 
-    pub(crate) fn open_store(&self, access: Access) -> anyhow::Result<Arc<dyn Store>> {
-        let path = self.sqlite_path()?;
-        let options = match access {
-            Access::Read => OpenOptions::read_only(path),
-            Access::Write => OpenOptions::new(path),
-        };
-        let store = SqliteStore::open(options).map_err(|error| open_trouble(error, &self.store_url))?;
-        Ok(Arc::new(store))
-    }
-
-    fn sqlite_path(&self) -> Result<PathBuf, Trouble> {
-        let url = &self.store_url;
-        let path = url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:"));
-        match path {
-            Some(path) if !path.is_empty() => Ok(path.into()),
-            _ => Err(Trouble::usage(format!("{url:?} is not a store this version can open"))
-                .hint("write it as sqlite:PATH, for example sqlite:highwater.db")),
-        }
+    pub(crate) async fn open_store(&self, access: Access) -> anyhow::Result<Arc<dyn Store>> {
+        let location = Location::parse(&self.store_url, self.store_schema.as_deref())?;
+        Ok(location.open(access).await?)
     }
 
     /// The engine for a source, with the ways in and out that the caller gives it.
@@ -81,28 +71,15 @@ impl Settings {
         let entropy = Entropy::from_system();
         let remote = build_source(source, &clock, &entropy)?;
         let settings = engine_settings(&source.limits)?;
-        let world = World { clock, entropy, observer, stop };
+        let world = World { clock, entropy, observer, stop, process: process() };
         Ok(Engine { name: source.name.clone(), source: remote, store, settings, world })
     }
 }
 
-fn open_trouble(error: StoreError, url: &str) -> Trouble {
-    let exit = match error.kind {
-        ErrorKind::CannotOpen | ErrorKind::TooNew => Exit::Usage,
-        _ => Exit::Failed,
-    };
-    let hint = match error.kind {
-        ErrorKind::Locked => Some("wait for it to end, or stop it; status, ledger and verify work meanwhile"),
-        ErrorKind::TooNew => Some("use the version of highwater that made it, or a newer one"),
-        ErrorKind::CannotOpen => Some("'highwater sync hn' makes a new one; otherwise check store.url, or --store"),
-        ErrorKind::Full => Some("make room, then run the same command again: nothing that was committed is lost"),
-        _ => None,
-    };
-    let trouble = Trouble::new(exit, format!("cannot open the store {url}: {}", highwater_engine::describe(&error)));
-    match hint {
-        Some(hint) => trouble.hint(hint),
-        None => trouble,
-    }
+fn process() -> Process {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| env::var("HOSTNAME").ok());
+    let host = host.map_or_else(|| "unknown".into(), |host| host.trim().to_owned());
+    Process { host, pid: std::process::id() }
 }
 
 fn build_source(source: &SourceConfig, clock: &Clock, entropy: &Entropy) -> Result<Arc<dyn Source>, Trouble> {

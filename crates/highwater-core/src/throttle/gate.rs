@@ -18,25 +18,18 @@ const BACKOFF_MAX: Duration = Duration::from_secs(30);
 const JITTER_SHARE: f64 = 0.05;
 const JITTER_MAX: Duration = Duration::from_secs(1);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PauseReason {
-    RetryAfter,
-    /// The source refuses everything and does not say for how long.
-    Refusals,
-    Outage,
-    Operator,
+crate::word! {
+    /// Why nothing leaves.
+    pub enum PauseReason {
+        RetryAfter = "retry_after",
+        /// The source refuses everything and does not say for how long.
+        Refusals = "refusals",
+        Outage = "outage",
+        Operator = "operator",
+    }
 }
 
 impl PauseReason {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            PauseReason::RetryAfter => "retry_after",
-            PauseReason::Refusals => "refusals",
-            PauseReason::Outage => "outage",
-            PauseReason::Operator => "operator",
-        }
-    }
-
     const fn is_quota(self) -> bool {
         matches!(self, PauseReason::RetryAfter | PauseReason::Refusals)
     }

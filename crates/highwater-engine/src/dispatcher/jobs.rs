@@ -22,6 +22,13 @@ pub(super) struct Running {
     stalled: bool,
 }
 
+impl Running {
+    /// Its segment is lost: what it holds is fetched again by whoever has it now.
+    pub(super) fn cancel(&self) {
+        self.handle.abort();
+    }
+}
+
 impl Dispatcher {
     pub(super) fn jobs_max(&self) -> usize {
         self.worker.engine.settings.jobs_max(self.worker.stream.policy.job_size)
@@ -66,6 +73,7 @@ impl Dispatcher {
                 self.try_again(running, failure);
             }
             Err(error) if error.is_panic() => self.handle_panic(running)?,
+            Err(_) if running.work.is_lost() => {}
             Err(error) => return Err(EngineError::TaskDied(error.to_string())),
         }
         Ok(())

@@ -7,13 +7,13 @@ use std::sync::{
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    BatchCounts, Exception, Failure, FailureKind, Key, KeySet, Lease, Position, Segment, SegmentId, SourceName,
-    StreamId, Timestamp, schema::Table,
+    AccountView, BatchCounts, Exception, Failure, FailureKind, Key, KeySet, Lease, Position, Segment, SegmentId,
+    SourceName, StreamId, Timestamp, WorkerId, schema::Table,
 };
 use highwater_sources::{Request, Response, Transport};
 use highwater_store::{
     Claim, Claimed, Close, Closed, Commit, Counts, ErrorKind, ExceptionFilter, Known, LedgerEntry, LedgerLine, Outlook,
-    Page, Plan, Result, RunEnd, RunStart, Store, StoreError, StoredRow, StreamRow,
+    Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoreError, StoredRow, StreamRow, WorkerRow,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +81,10 @@ macro_rules! pass_on {
 }
 
 impl Store for FailingStore {
+    fn is_shared(&self) -> bool {
+        self.inner.is_shared()
+    }
+
     pass_on! {
         fn open_stream<'a>(&'a self, stream: &'a StreamId, axis: &'a str) -> StreamRow;
         fn plan<'a>(&'a self, plan: Plan<'a>) -> ();
@@ -93,6 +97,9 @@ impl Store for FailingStore {
         fn outlook<'a>(&'a self, stream: &'a StreamId) -> Outlook;
         fn replay<'a>(&'a self, stream: &'a StreamId, keys: Option<&'a [Key]>, now: Timestamp) -> u64;
         fn recount<'a>(&'a self, stream: &'a StreamId, table: &'static Table) -> ();
+        fn share<'a>(&'a self, ask: &'a ShareAsk) -> AccountView;
+        fn leave<'a>(&'a self, worker: &'a WorkerId) -> ();
+        fn workers<'a>(&'a self, source: &'a SourceName, now: Timestamp) -> Vec<WorkerRow>;
         fn begin_run<'a>(&'a self, run: &'a RunStart) -> ();
         fn end_run<'a>(&'a self, run: &'a RunEnd) -> ();
         fn append_ledger<'a>(&'a self, entry: &'a LedgerEntry) -> ();

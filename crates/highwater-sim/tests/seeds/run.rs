@@ -8,7 +8,7 @@ use std::{
 };
 
 use highwater_core::{Event, Observer, Timestamp};
-use highwater_engine::{Ending, Engine, EngineError, Entropy, SyncReport, SyncRequest, World};
+use highwater_engine::{Ending, Engine, EngineError, Entropy, Process, SyncReport, SyncRequest, World};
 use highwater_sim::{HnSim, Seed, SimTransport};
 use highwater_sources::{Clock, Decoding, Gateway, Hn, Transport};
 use highwater_store::{Durability, Execution, OpenOptions, SqliteStore, Store};
@@ -115,7 +115,13 @@ impl Stage {
             source: Arc::new(Hn::new(gateway, Decoding::Inline)),
             store,
             settings: self.scenario.engine.clone(),
-            world: World { clock, entropy, observer: self.recorder.clone(), stop: CancellationToken::new() },
+            world: World {
+                clock,
+                entropy,
+                observer: self.recorder.clone(),
+                stop: CancellationToken::new(),
+                process: Process { host: "here".into(), pid: 1 },
+            },
         }
     }
 

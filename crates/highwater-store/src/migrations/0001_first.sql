@@ -84,6 +84,31 @@ CREATE TABLE ingest_runs (
     outcome {text} NOT NULL CHECK (outcome IN ('running', 'complete', 'incomplete', 'failed', 'stopped'))
 ) {strict};
 
+-- What all processes of one account must know.
+CREATE TABLE ingest_accounts (
+    source {text} NOT NULL PRIMARY KEY,
+    rate {real},
+    ceiling {real},
+    cuts {int} NOT NULL DEFAULT 0,
+    cut_at {time},
+    gate_until {time},
+    gate_reason {text},
+    updated_at {time}
+) {strict};
+
+-- Processes at work, alive as long as they beat.
+CREATE TABLE ingest_workers (
+    worker_id {text} NOT NULL PRIMARY KEY,
+    source {text} NOT NULL,
+    host {text} NOT NULL,
+    pid {int} NOT NULL,
+    started_at {time} NOT NULL,
+    beat_at {time} NOT NULL,
+    share {real} NOT NULL,
+    demand {real} NOT NULL,
+    rate {real}
+) {strict};
+
 CREATE TABLE ledger (
     seq {int} NOT NULL,
     at {time} NOT NULL,

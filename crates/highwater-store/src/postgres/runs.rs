@@ -1,9 +1,9 @@
 //! The record of runs.
 
-use futures_util::future::try_join3;
+use futures_util::future::{try_join, try_join3};
 use tokio_postgres::types::Type;
 
-use super::{cells::Time, error::Sql, link::Db};
+use super::{cells::Time, error::Sql, ledger, link::Db};
 use crate::{RunEnd, RunOutcome, RunStart};
 
 pub(super) async fn begin(db: &Db, run: &RunStart) -> Sql<()> {
@@ -25,7 +25,7 @@ pub(super) async fn end(db: &Db, run: &RunEnd) -> Sql<()> {
     let update = "
         UPDATE ingest_runs SET ended_at = $2, items = $3, requests = $4, outcome = $5, throughput_items_per_second =
             CASE WHEN $2 > started_at THEN $3::double precision / EXTRACT(EPOCH FROM $2 - started_at)::double precision END
-        WHERE run_id = $1";
+        WHERE run_id = $1 AND outcome = 'running'";
     let params = [
         (&run.id as _, Type::TEXT),
         (&Time(run.at) as _, Type::TIMESTAMPTZ),
@@ -33,6 +33,9 @@ pub(super) async fn end(db: &Db, run: &RunEnd) -> Sql<()> {
         (&run.requests.cast_signed() as _, Type::INT8),
         (&run.outcome.as_str() as _, Type::TEXT),
     ];
-    try_join3(db.begin(), db.execute(update, &params), db.commit()).await?;
-    Ok(())
+    let ((), noted) = try_join(db.begin(), db.execute(update, &params)).await?;
+    if noted == 1 {
+        ledger::append(db, &[run.entry()]).await?;
+    }
+    db.commit().await
 }

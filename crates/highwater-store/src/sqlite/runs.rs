@@ -3,7 +3,7 @@
 use highwater_core::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::error::Sql;
+use super::{error::Sql, session::Session};
 use crate::{RunEnd, RunOutcome, RunStart};
 
 pub(super) fn begin(db: &Connection, run: &RunStart) -> Sql<()> {
@@ -22,15 +22,23 @@ pub(super) fn begin(db: &Connection, run: &RunStart) -> Sql<()> {
     Ok(())
 }
 
-pub(super) fn end(db: &Connection, run: &RunEnd) -> Sql<()> {
+pub(super) fn end(session: &mut Session, run: &RunEnd) -> Sql<()> {
+    if note_end(&session.db, run)? {
+        session.append(&run.entry())?;
+    }
+    Ok(())
+}
+
+/// Whether this is the first time that it is noted.
+fn note_end(db: &Connection, run: &RunEnd) -> Sql<bool> {
     let started = db
         .query_row("SELECT started_at FROM ingest_runs WHERE run_id = ?1", [&run.id], |row| row.get(0))
         .optional()?
         .map(Timestamp::from_millis);
     let seconds = started.map(|started| run.at.since(started).as_secs_f64()).filter(|seconds| *seconds > 0.0);
-    db.execute(
+    let noted = db.execute(
         "UPDATE ingest_runs SET ended_at = ?2, items = ?3, requests = ?4, outcome = ?5,
-            throughput_items_per_second = ?6 WHERE run_id = ?1",
+            throughput_items_per_second = ?6 WHERE run_id = ?1 AND outcome = 'running'",
         params![
             run.id,
             run.at.as_millis(),
@@ -40,7 +48,7 @@ pub(super) fn end(db: &Connection, run: &RunEnd) -> Sql<()> {
             seconds.map(|seconds| run.items as f64 / seconds),
         ],
     )?;
-    Ok(())
+    Ok(noted == 1)
 }
 
 /// Runs that never came to their end.

@@ -37,7 +37,7 @@ async fn streams(store: &dyn Store, source: Option<&str>) -> anyhow::Result<Vec<
 }
 
 async fn list(global: &Global, settings: &Settings, source: Option<&str>) -> anyhow::Result<Exit> {
-    let store = settings.open_store(Access::Read)?;
+    let store = settings.open_store(Access::Read).await?;
     let mut all = Vec::new();
     for stream in streams(&*store, source).await? {
         let filter = ExceptionFilter { state: Some(ExceptionState::DeadLetter) };
@@ -71,7 +71,7 @@ fn line(stream: &StreamId, exception: &Exception) -> String {
 }
 
 async fn show(global: &Global, settings: &Settings, source: &str, key: &str) -> anyhow::Result<Exit> {
-    let store = settings.open_store(Access::Read)?;
+    let store = settings.open_store(Access::Read).await?;
     let key = Key::from(key);
     for stream in streams(&*store, Some(source)).await? {
         if let Some(exception) = find(&*store, &stream, &key).await? {
@@ -126,7 +126,7 @@ async fn replay(
     at_once: bool,
 ) -> anyhow::Result<Exit> {
     let signals = Signals::listen()?;
-    let store = settings.open_store(Access::Write)?;
+    let store = settings.open_store(Access::Write).await?;
     let keys: Vec<Key> = keys.iter().map(|key| Key::from(key.as_str())).collect();
     let chosen = (!keys.is_empty()).then_some(keys.as_slice());
     let now = Clock::system().now();

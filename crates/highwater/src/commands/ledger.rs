@@ -19,7 +19,7 @@ pub(super) async fn run(global: &Global, args: &LedgerArgs) -> anyhow::Result<Ex
         Some(name) => vec![settings.config.source(name)?.name.clone()],
         None => settings.config.sources.iter().map(|source| source.name.clone()).collect(),
     };
-    let store = settings.open_store(Access::Read)?;
+    let store = settings.open_store(Access::Read).await?;
     let mut exit = Exit::Complete;
     for source in &sources {
         let one = if args.verify {

@@ -2,9 +2,12 @@
 
 mod map;
 
-use highwater_core::{ExceptionState, SegmentStatus};
+use std::collections::BTreeMap;
+
+use highwater_core::{ExceptionState, SegmentStatus, SourceName};
 use highwater_engine::{StreamStatus, store_status};
-use highwater_store::Store;
+use highwater_sources::Clock;
+use highwater_store::{Store, WorkerRow};
 use serde_json::{Map, Value as Json, json};
 
 use crate::{
@@ -20,20 +23,35 @@ pub(super) async fn run(global: &Global, args: &StatusArgs) -> anyhow::Result<Ex
     if let Some(name) = &args.source {
         settings.config.source(name)?;
     }
-    let store = settings.open_store(Access::Read)?;
+    let store = settings.open_store(Access::Read).await?;
     let mut all = store_status(&*store).await?;
     if let Some(name) = &args.source {
         all.retain(|stream| stream.source.as_str() == name);
     }
+    let workers = workers(&*store, &all).await?;
     if global.json {
-        out::data(&status_json(&settings.config, &all).to_string());
+        out::data(&status_json(&settings.config, &all, &workers).to_string());
     } else {
-        print(&*store, &all).await?;
+        print(&*store, &all, &workers).await?;
     }
     Ok(Exit::Complete)
 }
 
-async fn print(store: &dyn Store, all: &[StreamStatus]) -> anyhow::Result<()> {
+/// The processes at work, by source.
+type Workers = BTreeMap<SourceName, Vec<WorkerRow>>;
+
+async fn workers(store: &dyn Store, all: &[StreamStatus]) -> anyhow::Result<Workers> {
+    let now = Clock::system().now();
+    let mut workers = Workers::new();
+    for status in all {
+        if !workers.contains_key(&status.source) {
+            workers.insert(status.source.clone(), store.workers(&status.source, now).await?);
+        }
+    }
+    Ok(workers)
+}
+
+async fn print(store: &dyn Store, all: &[StreamStatus], workers: &Workers) -> anyhow::Result<()> {
     if all.is_empty() {
         out::data("nothing is mirrored yet; start with 'highwater sync hn'");
     }
@@ -43,6 +61,9 @@ async fn print(store: &dyn Store, all: &[StreamStatus]) -> anyhow::Result<()> {
         if !map.is_empty() {
             out::data(&map);
         }
+    }
+    for worker in workers.values().flatten() {
+        out::data(&worker_text(worker));
     }
     Ok(())
 }
@@ -77,13 +98,42 @@ fn text(status: &StreamStatus) -> String {
     lines.join("\n")
 }
 
-fn status_json(config: &Config, all: &[StreamStatus]) -> Json {
+fn worker_text(worker: &WorkerRow) -> String {
+    let rate = worker.rate.map_or_else(|| "no rate limit".into(), |rate| format!("{rate:.0} requests/s"));
+    format!(
+        "  worker        {} pid {}, since {}, {} segments, {:.0}% of the rate ({rate})",
+        worker.host,
+        worker.pid,
+        out::time(worker.started_at),
+        out::grouped(worker.segments),
+        100.0 * worker.share,
+    )
+}
+
+fn worker_json(worker: &WorkerRow) -> Json {
+    json!({
+        "worker": worker.worker.as_str(),
+        "host": worker.host,
+        "pid": worker.pid,
+        "since": out::time(worker.started_at),
+        "segments": worker.segments,
+        "share": worker.share,
+        "rate": worker.rate,
+    })
+}
+
+fn status_json(config: &Config, all: &[StreamStatus], workers: &Workers) -> Json {
     let mut sources: Vec<Json> = Vec::new();
     for chunk in all.chunk_by(|a, b| a.source == b.source) {
         let name = chunk[0].source.as_str();
         let kind = config.source(name).map_or("unknown", |source| source.kind.as_str());
         let streams: Vec<Json> = chunk.iter().map(stream_json).collect();
-        sources.push(json!({ "name": name, "kind": kind, "streams": streams }));
+        let workers: Vec<Json> = workers.get(&chunk[0].source).into_iter().flatten().map(worker_json).collect();
+        let mut source = json!({ "name": name, "kind": kind, "streams": streams });
+        if !workers.is_empty() {
+            source["workers"] = workers.into();
+        }
+        sources.push(source);
     }
     json!({ "sources": sources })
 }

@@ -23,7 +23,7 @@ pub(super) async fn run(global: &Global, args: &SyncArgs) -> anyhow::Result<Exit
     let settings = Settings::load(global)?;
     let sources = chosen(&settings, &args.sources)?;
     let signals = Signals::listen()?;
-    let store = settings.open_store(Access::Write)?;
+    let store = settings.open_store(Access::Write).await?;
     let request = request(args);
     let stop = CancellationToken::new();
     let work = async {

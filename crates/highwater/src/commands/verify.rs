@@ -37,7 +37,7 @@ pub(super) async fn run(global: &Global, args: &VerifyArgs) -> anyhow::Result<Ex
 }
 
 async fn verify_store(global: &Global, settings: &Settings) -> anyhow::Result<Exit> {
-    let store = settings.open_store(Access::Read)?;
+    let store = settings.open_store(Access::Read).await?;
     let problems = store.integrity().await?;
     if global.json {
         out::data(
@@ -54,7 +54,7 @@ async fn verify_store(global: &Global, settings: &Settings) -> anyhow::Result<Ex
 
 async fn verify_source(global: &Global, args: &VerifyArgs, settings: &Settings, name: &str) -> anyhow::Result<Exit> {
     let source = settings.config.source(name)?;
-    let store = settings.open_store(Access::Read)?;
+    let store = settings.open_store(Access::Read).await?;
     let stop = CancellationToken::new();
     let compared = Arc::new(AtomicU64::new(0));
     let counter = compared.clone();

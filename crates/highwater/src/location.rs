@@ -1,0 +1,118 @@
+//! Where the store is: a file or a database, read from its URL, and opened.
+
+use std::{path::PathBuf, sync::Arc};
+
+use highwater_store::{ErrorKind, OpenOptions, PostgresOptions, PostgresStore, SqliteStore, Store, StoreError};
+
+use crate::{
+    exit::{Exit, Trouble},
+    settings::Access,
+};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Location {
+    Sqlite(PathBuf),
+    /// The whole URL; may hold a password.
+    Postgres(String),
+}
+
+impl Location {
+    pub(crate) fn parse(url: &str, schema: Option<&str>) -> Result<Self, Trouble> {
+        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            return Ok(Location::Postgres(with_schema(url, schema)));
+        }
+        let path = url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:"));
+        match path {
+            Some(path) if !path.is_empty() && schema.is_none() => Ok(Location::Sqlite(path.into())),
+            Some(path) if !path.is_empty() => {
+                Err(Trouble::usage("store.schema is for PostgreSQL; a SQLite file has none")
+                    .hint("remove store.schema, or point store.url at postgres://…"))
+            }
+            _ => Err(Trouble::usage(format!("{url:?} is not a store this version can open"))
+                .hint("write it as sqlite:PATH, for example sqlite:highwater.db, or as postgres://USER@HOST/DATABASE")),
+        }
+    }
+
+    pub(crate) async fn open(&self, access: Access) -> Result<Arc<dyn Store>, Trouble> {
+        match self {
+            Location::Sqlite(path) => {
+                let options = match access {
+                    Access::Read => OpenOptions::read_only(path),
+                    Access::Write => OpenOptions::new(path),
+                };
+                let doing = format!("cannot open the store sqlite:{}: ", path.display());
+                Ok(Arc::new(SqliteStore::open(options).map_err(|error| sqlite_trouble(&error, &doing))?))
+            }
+            Location::Postgres(url) => {
+                let options = match access {
+                    Access::Read => PostgresOptions::read_only(url),
+                    Access::Write => PostgresOptions::new(url),
+                };
+                Ok(Arc::new(PostgresStore::open(options).await.map_err(|error| postgres_trouble(&error))?))
+            }
+        }
+    }
+}
+
+fn with_schema(url: &str, schema: Option<&str>) -> String {
+    match schema {
+        None => url.to_owned(),
+        Some(schema) => format!("{url}{}schema={schema}", if url.contains('?') { '&' } else { '?' }),
+    }
+}
+
+fn sqlite_trouble(error: &StoreError, doing: &str) -> Trouble {
+    let trouble = Trouble::new(exit_of(error.kind), format!("{doing}{}", highwater_engine::describe(error)));
+    match error.kind {
+        ErrorKind::Locked => trouble.hint("wait for it to end, or stop it; status, ledger and verify work meanwhile"),
+        ErrorKind::TooNew => trouble.hint("use the version of highwater that made it, or a newer one"),
+        ErrorKind::CannotOpen => {
+            trouble.hint("'highwater sync hn' makes a new one; otherwise check store.url, or --store")
+        }
+        ErrorKind::Full => {
+            trouble.hint("make room, then run the same command again: nothing that was committed is lost")
+        }
+        _ => trouble,
+    }
+}
+
+/// Without the URL, which may hold a password: the error names the server and the database.
+fn postgres_trouble(error: &StoreError) -> Trouble {
+    let trouble = Trouble::new(exit_of(error.kind), highwater_engine::describe(error));
+    match error.kind {
+        ErrorKind::TooNew => trouble.hint("use the version of highwater that made it, or a newer one"),
+        ErrorKind::Unauthorized => {
+            trouble.hint("set PGPASSWORD, or add a line to ~/.pgpass; check the user in store.url, or --store")
+        }
+        ErrorKind::CannotOpen => trouble.hint("check store.url, or --store, and that the server runs"),
+        _ => trouble,
+    }
+}
+
+pub(crate) fn exit_of(kind: ErrorKind) -> Exit {
+    match kind {
+        ErrorKind::CannotOpen | ErrorKind::TooNew => Exit::Usage,
+        ErrorKind::Unauthorized => Exit::Credentials,
+        _ => Exit::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_says_where_the_store_is() {
+        assert_eq!(Location::parse("sqlite:a.db", None).unwrap(), Location::Sqlite("a.db".into()));
+        let postgres = |url: &str, schema| Location::parse(url, schema).unwrap();
+        assert_eq!(postgres("postgres://a@b/c", None), Location::Postgres("postgres://a@b/c".into()));
+        assert_eq!(
+            postgres("postgresql://b/c?x=1", Some("s")),
+            Location::Postgres("postgresql://b/c?x=1&schema=s".into())
+        );
+        for refused in ["mysql://a", "sqlite:", "a.db"] {
+            assert!(Location::parse(refused, None).is_err(), "{refused}");
+        }
+        assert!(Location::parse("sqlite:a.db", Some("s")).is_err());
+    }
+}
