@@ -9,6 +9,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 
 use crate::{
+    postgres::TestServer,
     stopwatch::Stopwatch,
     tidy,
     workspace::{Workspace, run as run_command},
@@ -51,8 +52,9 @@ enum Step {
 pub(crate) fn run(args: &Args, workspace: &Workspace) -> anyhow::Result<()> {
     let steps = if args.steps.is_empty() { Step::value_variants() } else { &args.steps };
     let total = Stopwatch::start();
+    let mut server = TestServer::default();
     for step in steps {
-        step.run_timed(workspace)?;
+        step.run_timed(workspace, &mut server)?;
     }
     eprintln!("ci: all passed in {:.1} s", total.seconds());
     Ok(())
@@ -69,17 +71,17 @@ pub(crate) fn step_list() -> String {
 }
 
 impl Step {
-    fn run_timed(self, workspace: &Workspace) -> anyhow::Result<()> {
+    fn run_timed(self, workspace: &Workspace, server: &mut TestServer) -> anyhow::Result<()> {
         let value = self.to_possible_value().expect("no step is hidden");
         let name = value.get_name();
         let watch = Stopwatch::start();
-        let outcome = self.run(workspace);
+        let outcome = self.run(workspace, server);
         let word = if outcome.is_ok() { "passed" } else { "FAILED" };
         eprintln!("ci: {name:<8} {word} in {:.1} s", watch.seconds());
         outcome.with_context(|| format!("step {name} failed (alone: `cargo xtask ci --step {name}`)"))
     }
 
-    fn run(self, workspace: &Workspace) -> anyhow::Result<()> {
+    fn run(self, workspace: &Workspace, server: &mut TestServer) -> anyhow::Result<()> {
         match self {
             Step::Fmt => run_command(&mut workspace.cargo(["fmt", "--all", "--check"])),
             Step::Clippy => run_command(
@@ -88,22 +90,24 @@ impl Step {
             Step::Docs => run_command(
                 workspace.cargo(["doc", "--no-deps", "--workspace", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"),
             ),
-            Step::Tests => tests(workspace),
+            Step::Tests => tests(workspace, server),
             Step::Tidy => tidy::run(workspace),
             Step::Seeds => seeds(workspace),
-            Step::E2e => end_to_end(workspace),
+            Step::E2e => end_to_end(workspace, server),
         }
     }
 }
 
-fn tests(workspace: &Workspace) -> anyhow::Result<()> {
+fn tests(workspace: &Workspace, server: &mut TestServer) -> anyhow::Result<()> {
+    let url = server.url()?;
     if has_nextest(workspace) {
         let filter = format!("not ({IS_SEEDS}) and not ({IS_END_TO_END})");
-        run_command(&mut nextest(workspace, &filter))?;
+        run_command(nextest(workspace, &filter).env(highwater_pg_server::VARIABLE, url))?;
     } else {
         // cargo test cannot leave out single test binaries: the simulation is made short instead.
         let all_but_binary = ["test", "--workspace", "--exclude", "highwater", "--tests"];
-        run_command(workspace.cargo(all_but_binary).env(SEEDS_VARIABLE, "1"))?;
+        let mut command = workspace.cargo(all_but_binary);
+        run_command(command.env(SEEDS_VARIABLE, "1").env(highwater_pg_server::VARIABLE, url))?;
         run_command(&mut workspace.cargo(["test", "--package", "highwater", "--bins"]))?;
     }
     run_command(&mut workspace.cargo(["test", "--workspace", "--doc", "--quiet"]))
@@ -118,13 +122,14 @@ fn seeds(workspace: &Workspace) -> anyhow::Result<()> {
     run_command(command.env(SEEDS_VARIABLE, SEEDS))
 }
 
-fn end_to_end(workspace: &Workspace) -> anyhow::Result<()> {
+fn end_to_end(workspace: &Workspace, server: &mut TestServer) -> anyhow::Result<()> {
     run_command(&mut workspace.cargo(["build", "--release", "--package", "highwater"]))?;
     let mut command = if has_nextest(workspace) {
         nextest(workspace, IS_END_TO_END)
     } else {
         workspace.cargo(["test", "--package", "highwater", "--test", "*"])
     };
+    command.env(highwater_pg_server::VARIABLE, server.url()?);
     run_command(command.env(BINARY_VARIABLE, workspace.release_binary("highwater")))
 }
 

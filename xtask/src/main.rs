@@ -2,6 +2,7 @@
 
 mod bench;
 mod ci;
+mod postgres;
 mod stopwatch;
 mod tidy;
 mod workspace;

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use highwater_core::planted::{Bug, with_planted};
 use highwater_store::{
     Durability, Execution, OpenOptions, SqliteStore,
-    suite::{Lab, frontier, leases, rows},
+    suite::{Lab, Scene, frontier, item, leases, rows, scene::at},
 };
 use proptest::prelude::*;
 use rusqlite::{Connection, types::ValueRef};
@@ -73,6 +73,21 @@ fn planted_bugs_are_found() {
     found(Bug::FrontierOverGap, |lab| Box::pin(frontier::the_frontier_crosses_only_a_gap_free_prefix(lab)));
     found(Bug::KidsNotReplaced, |lab| Box::pin(rows::edges_that_are_gone_are_gone(lab)));
     found(Bug::StateBeforeData, |lab| Box::pin(rows::a_commit_broken_off_is_whole_or_absent(lab)));
+}
+
+/// Other programs may write to the file, and to a column of text whatever they like.
+#[test]
+fn a_list_that_is_none_is_noticed_and_repaired() {
+    run(Execution::Inline, |lab| async {
+        let scene = Scene::planned(lab, 0, 10, 10).await;
+        let lease = scene.claim_one(at(0)).await.lease;
+        scene.commit(&lease, vec![item(1, "", &[])], vec![], at(0)).await.unwrap();
+        scene.query("UPDATE hn_items SET parts = '[1'").await;
+        let damaged = scene.stored(1).await.unwrap();
+        assert_ne!(damaged.row_check, damaged.body.checksum());
+        scene.commit(&lease, vec![item(1, "", &[])], vec![], at(1)).await.unwrap();
+        assert_eq!(scene.stored(1).await.unwrap().body, item(1, "", &[]).body);
+    });
 }
 
 proptest! {

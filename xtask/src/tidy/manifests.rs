@@ -12,6 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("highwater-sim", &["highwater-core", "highwater-store", "highwater-sources", "highwater-engine"]),
     ("highwater", &["highwater-core", "highwater-store", "highwater-sources", "highwater-engine", "highwater-sim"]),
     ("highwater-bench", &["highwater-core", "highwater-sources"]),
+    ("xtask", &["highwater-pg-server"]),
 ];
 
 const PRODUCT_SECTIONS: [&str; 2] = ["dependencies", "build-dependencies"];

@@ -17,7 +17,7 @@ use crate::{Claim, Claimed};
 /// Keys of one segment that are handed out at once; the rest is due again at the next claim.
 const DUE_MAX: i64 = 10_000;
 
-/// `expires` is what `heartbeat_at` must not be after; none stands for the server's clock, `$7` milliseconds ago.
+/// `$6` is the time that leases live by, none for the server's clock; they expire `$7` milliseconds after a heartbeat.
 /// The predicate is repeated where rows are changed: what was seen is not yet what is locked.
 fn statement() -> String {
     let columns = COLUMNS.split(',').map(|column| format!("s.{}", column.trim())).collect::<Vec<_>>().join(", ");

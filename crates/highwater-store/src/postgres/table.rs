@@ -45,7 +45,7 @@ impl TableSql {
         });
         let width = table.columns.len();
         let given = format!("{} AS n ({columns}, at, row_check)", arrays(1, width + 2));
-        let values = joined(table, |column| given_value(column));
+        let values = joined(table, given_value);
         let insert = format!(
             "INSERT INTO {name} ({columns}, first_seen_at, last_fetched_at, last_changed_at, row_check)
              SELECT {values}, n.at, n.at, n.at, n.row_check FROM {given}

@@ -54,8 +54,6 @@ struct Weight {
     bytes: usize,
 }
 
-type Answer = oneshot::Receiver<Result<BatchCounts>>;
-
 impl Writer {
     pub(super) fn new(limits: GroupLimits) -> Self {
         Writer {
@@ -78,29 +76,33 @@ impl Writer {
             self.arrived.notify_one();
             let answered = tokio::select! {
                 biased;
-                answered = &mut answer => answered.ok(),
-                _seat = self.leaders.acquire() => self.lead(pool, ticket, &mut answer).await,
+                answered = &mut answer => answered,
+                seat = self.leaders.acquire() => {
+                    self.lead(pool, ticket).await;
+                    // Whoever waits for another's group must not keep a third from leading.
+                    drop(seat);
+                    answer.await
+                }
             };
             // Without an answer, the one who led has left: nothing was written, or the same again changes nothing.
-            if let Some(answered) = answered {
+            if let Ok(answered) = answered {
                 return answered;
             }
         }
     }
 
-    /// Writes groups until the leader's own job was among them.
-    async fn lead(&self, pool: &Pool, ticket: u64, answer: &mut Answer) -> Option<Result<BatchCounts>> {
+    /// Writes groups until the leader's own job is among them, or in the hands of the other leader.
+    async fn lead(&self, pool: &Pool, ticket: u64) {
         loop {
             let turn = self.gathering.lock().await;
             if !self.with_queue(|queue| queue.holds(ticket)) {
-                break;
+                return;
             }
             self.gather().await;
             let group = self.with_queue(|queue| queue.take(&self.limits));
             drop(turn);
             group::write(pool, group).await;
         }
-        answer.await.ok()
     }
 
     async fn gather(&self) {

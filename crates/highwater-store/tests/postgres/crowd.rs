@@ -1,1 +1,168 @@
-//! x
+//! Many at once on one database: claimers, closers, writers, and those whose connection is cut.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use futures_util::{
+    future::{join_all, try_join_all},
+    poll,
+};
+use highwater_core::{DeadLetterPolicy, Position, WorkerId};
+use highwater_store::{
+    Claim, Close, ErrorKind, PostgresStore, Store,
+    suite::{
+        ITEMS, Scene, item,
+        scene::{TTL, at},
+    },
+};
+
+use crate::ground::Ground;
+
+async fn stores(ground: &Ground, count: usize) -> Vec<PostgresStore> {
+    join_all((0..count).map(|_| ground.store())).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn neighbours_closed_together_leave_no_frontier_behind() {
+    let ground = Ground::new().await;
+    let scene = Scene::planned(ground.lab().await, 0, 200, 2).await;
+    let stores = stores(&ground, 4).await;
+    let claimed = scene.claim("worker", 100, at(0)).await;
+    for segment in &claimed {
+        scene.store_all_but(segment, &[], at(0)).await;
+    }
+    for neighbours in claimed.chunks(4) {
+        let closings = neighbours.iter().zip(&stores).map(|(segment, store)| {
+            store.close(Close {
+                lease: segment.lease.clone(),
+                stream: scene.stream.clone(),
+                policy: DeadLetterPolicy::Hold,
+                dense: Some(&ITEMS),
+                now: at(1),
+            })
+        });
+        let closed = try_join_all(closings).await.unwrap();
+        let end = neighbours.iter().map(|segment| segment.span.end()).max().unwrap();
+        assert_eq!(scene.frontier().await, end.0);
+        assert!(closed.iter().any(|closed| closed.frontier == end), "one of them saw all: {closed:?}");
+    }
+    assert_eq!(scene.ledger_events().await.len(), 100);
+    drop(scene);
+    ground.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn eight_claimers_never_get_the_same_segment() {
+    let ground = Ground::new().await;
+    let scene = Scene::planned(ground.lab().await, 0, 400, 1).await;
+    let stores = stores(&ground, 8).await;
+    let claimers = stores.iter().enumerate().map(|(number, store)| {
+        let stream = &scene.stream;
+        async move {
+            let owner = WorkerId::new(&format!("worker {number}"));
+            let mut mine = Vec::new();
+            loop {
+                let claim = Claim { stream, owner: &owner, limit: 3, lease_ttl: TTL, now: at(0) };
+                let claimed = store.claim(claim).await.unwrap();
+                if claimed.is_empty() {
+                    return mine;
+                }
+                mine.extend(claimed.into_iter().map(|claimed| claimed.lease.segment));
+            }
+        }
+    });
+    let all: Vec<_> = join_all(claimers).await.concat();
+    assert_eq!((all.len(), all.iter().collect::<BTreeSet<_>>().len()), (400, 400));
+    drop(scene);
+    ground.leave().await;
+}
+
+/// The same keys from a catch-up and a rescan at the same time, over and over: nobody waits for ever, nothing is double.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_who_bring_the_same_rows_agree() {
+    let ground = Ground::new().await;
+    let scene = Scene::planned(ground.lab().await, 0, 50, 50).await;
+    scene.plan(highwater_core::Purpose::Rescan, 0, 50, 50).await.unwrap();
+    let stores = stores(&ground, 2).await;
+    let claimed = scene.claim("worker", 2, at(0)).await;
+    for round in 0..20 {
+        let commits = stores.iter().zip(&claimed).enumerate().map(|(who, (store, segment))| {
+            let text = format!("{} {}", round, who * (round % 2));
+            let mut records: Vec<_> = (0..50).map(|id| item(id, &text, &[id, id + 1])).collect();
+            if who == 1 {
+                records.reverse();
+            }
+            let missing =
+                (50..60).map(|key| highwater_store::suite::scene::verdict(key, highwater_core::Verdict::Dead));
+            let commit = scene.commit_of(&segment.lease, records, missing.collect());
+            store.commit(Arc::new(highwater_store::Commit { now: at(round as i64), ..commit }))
+        });
+        let counts = try_join_all(commits).await.unwrap();
+        let new: u64 = counts.iter().map(|counts| counts.new).sum();
+        assert_eq!(new, if round == 0 { 50 } else { 0 }, "each row is new once");
+    }
+    assert_eq!((scene.row().await.stored, scene.exceptions().await.len()), (50, 10));
+    assert_eq!(scene.ledger_events().await.len(), 10, "each dead letter is told once");
+    let edges = "SELECT count(*), count(DISTINCT item) FROM hn_kids";
+    assert_eq!(scene.query(edges).await, ["100|50"]);
+    drop(scene);
+    ground.leave().await;
+}
+
+#[tokio::test]
+async fn who_follows_a_leader_that_leaves_is_written_all_the_same() {
+    let mut ground = Ground::new().await;
+    ground.url.push_str("&application_name=left");
+    let scene = Scene::planned(ground.lab().await, 0, 10, 10).await;
+    let lease = scene.claim_one(at(0)).await.lease;
+    ground.beside.batch_execute("BEGIN; SELECT 1 FROM ingest_segments FOR UPDATE").await.unwrap();
+    let commit = |id| scene.store().commit(scene.commit_of(&lease, vec![item(id, "", &[])], vec![]).into());
+    let (mut leader, mut follower) = (commit(1), commit(2));
+    while !is_waiting(&ground, "left").await {
+        assert!(poll!(&mut leader).is_pending() && poll!(&mut follower).is_pending());
+    }
+    drop(leader);
+    ground.beside.batch_execute("ROLLBACK").await.unwrap();
+    tokio::time::timeout(Duration::from_secs(20), follower).await.unwrap().unwrap();
+    assert!(scene.stored(2).await.is_some() && scene.stored(1).await.is_none());
+    assert_eq!(scene.row().await.stored, 1);
+    drop(scene);
+    ground.leave().await;
+}
+
+/// Whether a transaction of that name waits for a lock.
+async fn is_waiting(ground: &Ground, name: &str) -> bool {
+    let waiting =
+        format!("SELECT count(*) FROM pg_stat_activity WHERE application_name = '{name}' AND wait_event_type = 'Lock'");
+    ground.cells(&waiting).await == ["1"]
+}
+
+#[tokio::test]
+async fn a_connection_cut_in_the_middle_of_a_commit_heals() {
+    let mut ground = Ground::new().await;
+    ground.url.push_str("&application_name=cut");
+    let scene = Scene::planned(ground.lab().await, 0, 10, 10).await;
+    let lease = scene.claim_one(at(0)).await.lease;
+    let cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'cut'";
+    ground.cells(cut).await;
+    while let Err(error) = scene.store().streams().await {
+        assert_eq!(error.kind, ErrorKind::Unavailable);
+    }
+
+    ground.beside.batch_execute("BEGIN; SELECT 1 FROM ingest_segments FOR UPDATE").await.unwrap();
+    let commit = || scene.commit(&lease, vec![item(1, "", &[])], vec![], at(1));
+    let cutting = async {
+        while !is_waiting(&ground, "cut").await {
+            tokio::task::yield_now().await;
+        }
+        ground.cells(cut).await;
+    };
+    let (outcome, ()) = tokio::join!(commit(), cutting);
+    assert_eq!(outcome.unwrap_err().kind, ErrorKind::Unavailable);
+    ground.beside.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(scene.row().await.stored, 0);
+    commit().await.unwrap();
+    assert_eq!(scene.close(&lease, DeadLetterPolicy::Hold, at(2)).await.unwrap_err().kind, ErrorKind::Unaccounted);
+    assert_eq!((scene.row().await.stored, scene.row().await.frontier), (1, Position(0)));
+    drop(scene);
+    ground.leave().await;
+}
