@@ -81,7 +81,7 @@ impl Settings {
         let entropy = Entropy::from_system();
         let remote = build_source(source, &clock, &entropy)?;
         let settings = engine_settings(&source.limits)?;
-        let world = World { clock, entropy, observer, stop };
+        let world = World { clock, entropy, observer, stop: stop.into() };
         Ok(Engine { name: source.name.clone(), source: remote, store, settings, world })
     }
 }

@@ -8,12 +8,11 @@ use std::{
 };
 
 use highwater_core::{Event, Observer, Timestamp};
-use highwater_engine::{Ending, Engine, EngineError, Entropy, SyncReport, SyncRequest, World};
+use highwater_engine::{Ending, Engine, EngineError, Entropy, Stop, SyncReport, SyncRequest, World};
 use highwater_sim::{HnSim, Seed, SimTransport};
 use highwater_sources::{Clock, Decoding, Gateway, Hn, Transport};
 use highwater_store::{Durability, Execution, OpenOptions, SqliteStore, Store};
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 use crate::{oracle, scenario::Scenario};
 
@@ -115,7 +114,7 @@ impl Stage {
             source: Arc::new(Hn::new(gateway, Decoding::Inline)),
             store,
             settings: self.scenario.engine.clone(),
-            world: World { clock, entropy, observer: self.recorder.clone(), stop: CancellationToken::new() },
+            world: World { clock, entropy, observer: self.recorder.clone(), stop: Stop::default() },
         }
     }
 

@@ -155,7 +155,5 @@ async fn replay(
         anyhow::Ok(reports)
     };
     let (reports, signal) = signals.guard(&stop, work).await;
-    let reports = reports?;
-    sync::print(global, &reports);
-    Ok(sync::exit_of(&reports, signal))
+    sync::conclude(global, reports, signal)
 }
