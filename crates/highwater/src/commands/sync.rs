@@ -83,11 +83,16 @@ pub(super) async fn sync_source(
 ) -> anyhow::Result<Vec<SyncReport>> {
     let progress = Arc::new(Progress::default());
     let engine = settings.engine(source, store, progress.clone(), stop.clone())?;
-    tokio::select! {
+    let quiet = global.quiet || global.json;
+    let reports = tokio::select! {
         biased;
-        reports = engine.sync(request) => Ok(reports?),
-        () = progress::draw(progress, &engine, global.quiet || global.json) => unreachable!("drawing never ends"),
+        reports = engine.sync(request) => reports,
+        () = progress::draw(&progress, &engine, quiet) => unreachable!("drawing never ends"),
+    };
+    if !quiet {
+        progress::tell_rest(&progress, &engine);
     }
+    Ok(reports?)
 }
 
 fn exit_of(reports: &[SyncReport], signal: Option<Exit>) -> Exit {
