@@ -8,7 +8,9 @@ use std::{
 };
 
 use highwater_core::{Event, Observer, Timestamp};
-use highwater_engine::{Ending, Engine, EngineError, Entropy, Stop, SyncReport, SyncRequest, World};
+use highwater_engine::{
+    Ending, Engine, EngineError, Entropy, Sample, Stop, SyncReport, SyncRequest, VerifyReport, World,
+};
 use highwater_sim::{HnSim, Seed, SimTransport};
 use highwater_sources::{Clock, Decoding, Gateway, Hn, Transport};
 use highwater_store::{Durability, Execution, OpenOptions, SqliteStore, Store};
@@ -101,6 +103,19 @@ impl Stage {
         self.age += lived;
         self.killed += u64::from(matches!(end, LifeEnd::Killed));
         end
+    }
+
+    /// A verification of every key through a store of the caller's making.
+    pub(crate) fn verify(&self, store: WrapStore<'_>) -> VerifyReport {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let mut options = OpenOptions::read_only(self.database());
+            options.execution = Execution::Inline;
+            let opened = SqliteStore::open(options).unwrap();
+            let clock = Clock::simulated(EPOCH + self.age);
+            let engine = self.engine(clock, store(Arc::new(opened)), &|transport| transport);
+            engine.verify(Sample::All).await.unwrap()
+        })
     }
 
     fn engine(&self, clock: Clock, store: Arc<dyn Store>, transport: WrapTransport<'_>) -> Engine {
