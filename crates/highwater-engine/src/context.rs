@@ -9,12 +9,11 @@ use std::{
     time::Duration,
 };
 
-use highwater_core::{Event, Observer, Position, Region, SourceName, StreamId, Timestamp};
+use highwater_core::{Event, Moment, Observer, Position, Region, SourceName, StreamId, Timestamp};
 use highwater_sources::{Clock, Source, StreamPolicy, StreamSpec};
-use highwater_store::{Store, StoreError};
-use tokio_util::sync::CancellationToken;
+use highwater_store::{ErrorKind, Store, StoreError};
 
-use crate::{EngineSettings, Entropy};
+use crate::{EngineSettings, Entropy, Stop};
 
 /// One source to be mirrored into one store.
 #[derive(Clone)]
@@ -32,8 +31,7 @@ pub struct World {
     pub clock: Clock,
     pub entropy: Entropy,
     pub observer: Arc<dyn Observer>,
-    /// Cancelled when the run should stop in order.
-    pub stop: CancellationToken,
+    pub stop: Stop,
     pub process: Process,
 }
 
@@ -57,7 +55,8 @@ impl Engine {
         self.world.clock.now()
     }
 
-    /// Calls the store until it answers, as long as waiting can help and patience lasts.
+    /// Calls the store until it answers, as long as waiting can help and patience lasts. After a stop all calls together
+    /// have until its deadline: what is not committed then is fetched again another day.
     pub(crate) async fn steady<T, F>(&self, mut call: impl FnMut() -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, StoreError>>,
@@ -66,7 +65,7 @@ impl Engine {
         let mut wait = STORE_WAIT;
         let mut troubled = false;
         loop {
-            match call().await {
+            match self.in_time(call()).await {
                 Ok(value) => {
                     if troubled {
                         self.emit(Event::StoreHealed);
@@ -76,7 +75,7 @@ impl Engine {
                 Err(error) if error.kind.may_heal() && self.may_wait(began) => {
                     troubled = true;
                     self.emit(Event::StoreTrouble { error: describe(&error) });
-                    self.world.clock.sleep(wait).await;
+                    self.wait_for_store(wait).await;
                     wait = (wait * 2).min(STORE_WAIT_MAX);
                 }
                 Err(error) => return Err(error),
@@ -84,20 +83,38 @@ impl Engine {
         }
     }
 
-    /// A stop asked for meanwhile leaves only a moment: what is not committed is fetched again another day.
-    fn may_wait(&self, began: highwater_core::Moment) -> bool {
-        let waited = self.world.clock.moment().since(began);
-        let patience = if self.world.stop.is_cancelled() {
-            self.settings.patience.stop.min(self.settings.patience.store)
-        } else {
-            self.settings.patience.store
-        };
-        waited < patience
+    async fn in_time<T>(&self, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+        tokio::select! {
+            biased;
+            answer = call => answer,
+            () = self.world.stop.over(&self.world.clock, self.settings.patience.stop) => {
+                Err(StoreError::new(ErrorKind::Unavailable, "waiting for the store after a stop was asked for"))
+            }
+        }
+    }
+
+    fn may_wait(&self, began: Moment) -> bool {
+        let now = self.world.clock.moment();
+        let deadline = self.world.stop.deadline(&self.world.clock, self.settings.patience.stop);
+        now.since(began) < self.settings.patience.store && deadline.is_none_or(|deadline| now < deadline)
+    }
+
+    /// A stop cuts the wait short: the next try may be the last.
+    async fn wait_for_store(&self, wait: Duration) {
+        let clock = &self.world.clock;
+        match self.world.stop.deadline(clock, self.settings.patience.stop) {
+            Some(deadline) => clock.sleep_until(deadline.min(clock.moment() + wait.min(STORE_WAIT_STOPPING))).await,
+            None => tokio::select! {
+                () = clock.sleep(wait) => {}
+                () = self.world.stop.asked() => {}
+            },
+        }
     }
 }
 
 const STORE_WAIT: Duration = Duration::from_millis(100);
 const STORE_WAIT_MAX: Duration = Duration::from_secs(5);
+const STORE_WAIT_STOPPING: Duration = Duration::from_millis(500);
 
 /// An error with its causes on one line.
 pub fn describe(error: &dyn std::error::Error) -> String {

@@ -165,7 +165,7 @@ impl Dispatcher {
             };
             tokio::select! {
                 biased;
-                () = stop.cancelled() => return Ok(DrainEnd::Stopped),
+                () = stop.asked() => return Ok(DrainEnd::Stopped),
                 Some(joined) = self.tasks.join_next_with_id() => self.handle_joined(joined)?,
                 claimed = awaited(&mut self.claiming) => {
                     let claimed = claimed.map_err(|died| EngineError::TaskDied(format!("a claim: {died}")))?;
@@ -225,7 +225,8 @@ impl Dispatcher {
         }
         self.probing = None;
         self.ready.clear();
-        let deadline = engine.world.clock.moment() + engine.settings.patience.stop;
+        let (clock, patience) = (&engine.world.clock, engine.settings.patience.stop);
+        let deadline = engine.world.stop.work_ends(clock, patience).unwrap_or(clock.moment() + patience);
         loop {
             tokio::select! {
                 biased;
@@ -235,7 +236,7 @@ impl Dispatcher {
                     // The run ends for another reason already; what these jobs held is fetched again.
                     Some(_) => {}
                 },
-                () = engine.world.clock.sleep_until(deadline) => break,
+                () = clock.sleep_until(deadline) => break,
             }
         }
         self.tasks.shutdown().await;

@@ -218,7 +218,7 @@ impl<'a> Run<'a> {
         };
         tokio::select! {
             biased;
-            () = engine.world.stop.cancelled() => Ok(Err(DrainEnd::Stopped)),
+            () = engine.world.stop.asked() => Ok(Err(DrainEnd::Stopped)),
             head = ask => {
                 let head = head?;
                 self.stream.heard_head(head);

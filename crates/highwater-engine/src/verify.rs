@@ -1,5 +1,6 @@
 //! Proves how complete a mirror is: its own books first, then a comparison with the remote. Repairs nothing.
 
+mod again;
 mod books;
 mod remote;
 
@@ -55,6 +56,8 @@ pub struct StreamVerdict {
     pub retrying: u64,
     /// Positions nobody has worked on yet.
     pub pending: u64,
+    /// Segments behind the frontier that are at work again, because dead letters in them were replayed.
+    pub reopened: u64,
     pub differs: u64,
     pub unexplained: u64,
     pub unchecked: u64,
@@ -78,6 +81,7 @@ impl StreamVerdict {
             dead_letters: status.exceptions(ExceptionState::DeadLetter),
             retrying: status.exceptions(ExceptionState::RetryWait),
             pending: 0,
+            reopened: 0,
             differs: 0,
             unexplained: 0,
             unchecked: 0,
@@ -103,7 +107,7 @@ impl StreamVerdict {
     }
 
     fn conclude(&mut self) {
-        let troubles = self.differs + self.unexplained + self.unchecked + self.pending;
+        let troubles = self.differs + self.unexplained + self.unchecked + self.pending + self.reopened;
         self.complete = self.status.complete && troubles == 0 && self.book_errors.is_empty();
     }
 }
@@ -132,10 +136,8 @@ impl Engine {
     }
 
     async fn verify_stream(&self, spec: &StreamSpec, sample: Sample) -> Result<StreamVerdict> {
-        let id = self.stream_id(spec);
-        let row = self.store.streams().await?.into_iter().find(|row| row.id == id);
-        let Some(row) = row else {
-            return Ok(StreamVerdict::new(StreamStatus::unknown(&id, spec)));
+        let Some(row) = again::stream(self, spec).await? else {
+            return Ok(StreamVerdict::new(StreamStatus::unknown(&self.stream_id(spec), spec)));
         };
         let status = crate::status::row_status(&*self.store, row).await?;
         let mut verdict = StreamVerdict::new(status);

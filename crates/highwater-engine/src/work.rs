@@ -5,24 +5,28 @@ use std::{
     sync::Mutex,
 };
 
-use highwater_core::{Exception, Failure, History, Key, KeySet, Lane, Lease, Position, Purpose, Span, Timestamp};
+use highwater_core::{
+    Exception, Failure, History, Key, KeySet, Lane, Lease, Position, Purpose, Span, Timestamp, halves,
+};
 use highwater_store::{Claimed, Known};
 
 /// A batch of keys of one segment.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
+    id: JobId,
     pub(crate) keys: Vec<Key>,
+    pub(crate) lane: Lane,
     /// How often the batch as a whole has failed.
     pub(crate) failures: u32,
     /// The batch is one key, and this is known of it without asking again.
     pub(crate) blame: Option<Failure>,
 }
 
-impl Job {
-    pub(crate) fn new(keys: Vec<Key>) -> Self {
-        Job { keys, failures: 0, blame: None }
-    }
+/// Unique among the jobs of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct JobId(usize);
 
+impl Job {
     fn start(&self) -> Option<i64> {
         self.keys.first().and_then(Key::number)
     }
@@ -32,7 +36,6 @@ impl Job {
 pub(crate) struct SegmentWork {
     pub(crate) lease: Lease,
     pub(crate) span: Span,
-    pub(crate) lane: Lane,
     exceptions: BTreeMap<Key, Exception>,
     /// Keys that have a row already.
     stored: BTreeSet<Key>,
@@ -41,7 +44,9 @@ pub(crate) struct SegmentWork {
 
 #[derive(Default)]
 struct WorkState {
-    open_jobs: usize,
+    /// By id, not as a number: a job that is run again after it has finished is finished only once.
+    open_jobs: BTreeSet<JobId>,
+    next_id: usize,
     /// First positions of the jobs in scan order that are not committed yet.
     open_starts: BTreeSet<i64>,
     /// Keys were left untried; the segment cannot be closed now.
@@ -58,18 +63,14 @@ impl SegmentWork {
         open.retain(|key| !due.contains(key));
         let exceptions = known.exceptions.into_iter().chain(claimed.due);
         let due: Vec<Key> = due.into_iter().collect();
-        let mut jobs: Vec<Job> = due.chunks(job_size).map(|keys| Job::new(keys.to_vec())).collect();
-        let retry_jobs = jobs.len();
-        jobs.extend(open.chunks(job_size).map(|keys| Job::new(keys.to_vec())));
-        let state = WorkState {
-            open_jobs: jobs.len(),
-            open_starts: jobs[retry_jobs..].iter().filter_map(Job::start).collect(),
-            ..WorkState::default()
-        };
+        let mut state = WorkState::default();
+        let mut jobs = Vec::new();
+        for (lane, keys) in [(Lane::Retry, due), (Lane::Backfill, open)] {
+            jobs.extend(keys.chunks(job_size).map(|keys| state.add(keys.to_vec(), lane)));
+        }
         let work = SegmentWork {
             lease: claimed.lease,
             span: claimed.span,
-            lane: if rest.is_empty() { Lane::Retry } else { Lane::Backfill },
             stored: known.stored,
             exceptions: exceptions.map(|exception| (exception.key.clone(), exception)).collect(),
             state: Mutex::new(state),
@@ -101,29 +102,25 @@ impl SegmentWork {
         next.map_or(self.span.end(), |start| Position(*start))
     }
 
-    /// A job is committed; true when it was the last one and the segment can be closed.
+    /// A job is committed; true when no other is left and the segment can be closed.
     pub(crate) fn finish_job(&self, job: &Job) -> bool {
         let mut state = self.lock();
-        if let Some(start) = job.start() {
-            state.open_starts.remove(&start);
-        }
-        state.open_jobs -= 1;
-        state.open_jobs == 0 && !state.unfinished && !state.lost
+        state.remove(job);
+        state.open_jobs.is_empty() && !state.unfinished && !state.lost
     }
 
-    /// A job has become two.
-    pub(crate) fn split_job(&self, right: &Job) {
+    /// A job that failed becomes two, which are suspected of failing as well.
+    pub(crate) fn split_job(&self, job: Job) -> [Job; 2] {
         let mut state = self.lock();
-        state.open_jobs += 1;
-        if let Some(start) = right.start() {
-            state.open_starts.insert(start);
-        }
+        state.remove(&job);
+        let (left, right) = halves(job.keys);
+        [left, right].map(|keys| Job { failures: 1, ..state.add(keys, job.lane) })
     }
 
     /// A job ends with keys untried.
-    pub(crate) fn abandon_job(&self) {
+    pub(crate) fn abandon_job(&self, job: &Job) {
         let mut state = self.lock();
-        state.open_jobs -= 1;
+        state.open_jobs.remove(&job.id);
         state.unfinished = true;
     }
 
@@ -138,11 +135,31 @@ impl SegmentWork {
     /// Whether the last job has closed the segment.
     pub(crate) fn is_closed(&self) -> bool {
         let state = self.lock();
-        state.open_jobs == 0 && !state.unfinished
+        state.open_jobs.is_empty() && !state.unfinished
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, WorkState> {
         self.state.lock().expect("no code panics while it holds this lock")
+    }
+}
+
+impl WorkState {
+    /// Due exceptions lie anywhere; only jobs of the scan hold the cursor back.
+    fn add(&mut self, keys: Vec<Key>, lane: Lane) -> Job {
+        let job = Job { id: JobId(self.next_id), keys, lane, failures: 0, blame: None };
+        self.next_id += 1;
+        self.open_jobs.insert(job.id);
+        if lane == Lane::Backfill {
+            self.open_starts.extend(job.start());
+        }
+        job
+    }
+
+    fn remove(&mut self, job: &Job) {
+        self.open_jobs.remove(&job.id);
+        if let Some(start) = job.start() {
+            self.open_starts.remove(&start);
+        }
     }
 }
 
@@ -156,5 +173,69 @@ fn open_keys(keys: KeySet, known: &Known, purpose: Purpose, rest: Span) -> Vec<K
     match keys {
         KeySet::Range(span) => (span.start().0..span.end().0).map(Key::Number).filter(is_open).collect(),
         KeySet::List(list) => list.into_iter().filter(is_open).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use highwater_core::{Epoch, ExceptionState, SegmentId, WorkerId};
+
+    use super::*;
+
+    fn claimed(due: &[i64]) -> Claimed {
+        let lease = Lease { segment: SegmentId(1), owner: WorkerId::new("w"), epoch: Epoch::default() };
+        let exception = |key: &i64| Exception {
+            key: Key::Number(*key),
+            segment: SegmentId(1),
+            state: ExceptionState::RetryWait,
+            history: History::default(),
+            first_seen_at: Timestamp::EPOCH,
+            last_tried_at: Timestamp::EPOCH,
+            next_retry_at: Some(Timestamp::EPOCH),
+            reason: "server".into(),
+            last_error: None,
+        };
+        Claimed {
+            lease,
+            purpose: Purpose::Catchup,
+            span: Span::new(Position(1), Position(41)),
+            cursor: None,
+            attempts: 0,
+            due: due.iter().map(exception).collect(),
+        }
+    }
+
+    fn work(due: &[i64]) -> (SegmentWork, Vec<Job>) {
+        let claimed = claimed(due);
+        let keys = KeySet::Range(claimed.span);
+        SegmentWork::new(claimed, keys, Known::default(), 20)
+    }
+
+    #[test]
+    fn a_job_run_again_after_it_finished_is_finished_once() {
+        let (work, jobs) = work(&[]);
+        let [first, second] = &jobs[..] else { panic!("{} jobs", jobs.len()) };
+        assert!(!work.finish_job(first));
+        assert!(!work.finish_job(first), "the other job is still open");
+        assert!(work.finish_job(second));
+        assert!(work.finish_job(second), "whoever died before closing the segment gets to close it");
+    }
+
+    #[test]
+    fn halves_of_a_job_that_had_finished_are_open_again() {
+        let (work, jobs) = work(&[]);
+        assert!(!work.finish_job(&jobs[1]));
+        assert!(!work.finish_job(&jobs[1]));
+        let halves = work.split_job(jobs[1].clone());
+        assert!(!work.finish_job(&jobs[0]), "both halves are open");
+        assert_eq!(halves.each_ref().map(|half| work.finish_job(half)), [false, true]);
+    }
+
+    #[test]
+    fn due_retries_go_ahead_of_the_scan_of_the_same_segment() {
+        let (work, jobs) = work(&[7, 30]);
+        let lanes: Vec<_> = jobs.iter().map(|job| (job.lane, job.keys.len())).collect();
+        assert_eq!(lanes, [(Lane::Retry, 2), (Lane::Backfill, 20), (Lane::Backfill, 18)]);
+        assert_eq!(work.cursor_after(&jobs[1]), Position(22), "a retry does not hold the cursor back");
     }
 }

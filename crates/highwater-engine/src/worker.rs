@@ -62,7 +62,7 @@ impl Worker {
     }
 
     pub(crate) async fn run(&self, work: &SegmentWork, job: &Job, beat: &Beat) -> Result<JobEnd, JobError> {
-        let answers = self.answers(work, job, beat).await?;
+        let answers = self.answers(job, beat).await?;
         let sorted = self.judge(work, answers);
         let mut batch = BatchCounts::default();
         let cursor = if sorted.skipped { None } else { Some(work.cursor_after(job)) };
@@ -72,7 +72,7 @@ impl Worker {
         }
         self.engine.emit(Event::Committed { segment: work.lease.segment, batch });
         if sorted.skipped {
-            work.abandon_job();
+            work.abandon_job(job);
             return Ok(JobEnd::Interrupted { batch });
         }
         let closed = if work.finish_job(job) { self.close(work).await? } else { None };
@@ -84,13 +84,13 @@ impl Worker {
         Call { lane: Lane::Live, beat: Beat::new(self.engine.world.clock.clone()) }
     }
 
-    async fn answers(&self, work: &SegmentWork, job: &Job, beat: &Beat) -> Result<Vec<Answer>, JobError> {
+    async fn answers(&self, job: &Job, beat: &Beat) -> Result<Vec<Answer>, JobError> {
         if let Some(failure) = &job.blame {
             let fetched = Fetched::Failed(failure.clone());
             return Ok(job.keys.iter().map(|key| Answer { key: key.clone(), fetched: fetched.clone() }).collect());
         }
-        let _turn = self.turn(work, job).await;
-        let call = Call { lane: work.lane, beat: beat.clone() };
+        let _turn = self.turn(job).await;
+        let call = Call { lane: job.lane, beat: beat.clone() };
         let answers =
             self.engine.source.fetch(&self.stream.spec.name, &job.keys, &call).await.map_err(JobError::Batch)?;
         if answers.len() == job.keys.len() {
@@ -102,9 +102,9 @@ impl Worker {
     }
 
     /// Only backfill waits for its turn: the throttle lets the other lanes pass by it.
-    async fn turn(&self, work: &SegmentWork, job: &Job) -> Option<SemaphorePermit<'_>> {
+    async fn turn(&self, job: &Job) -> Option<SemaphorePermit<'_>> {
         let keys = u32::try_from(job.keys.len()).expect("a job is bounded");
-        match work.lane {
+        match job.lane {
             Lane::Backfill => Some(self.fetching.acquire_many(keys).await.expect("the semaphore is never closed")),
             Lane::Live | Lane::Retry => None,
         }

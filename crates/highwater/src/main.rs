@@ -10,7 +10,7 @@ mod progress;
 mod settings;
 mod signals;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use clap::Parser;
 use highwater_engine::EngineError;
@@ -36,11 +36,13 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return complain(&anyhow::Error::new(error).context("cannot start the runtime")).into(),
     };
-    match runtime.block_on(commands::run(args)) {
-        Ok(exit) => exit.into(),
-        Err(error) => complain(&error).into(),
-    }
+    let exit = runtime.block_on(commands::run(args)).unwrap_or_else(|error| complain(&error));
+    // A write that hangs may not keep the process from ending; what it was to commit is fetched again.
+    runtime.shutdown_timeout(HANGING_MAX);
+    exit.into()
 }
+
+const HANGING_MAX: Duration = Duration::from_millis(500);
 
 fn start_logging(verbose: u8, quiet: bool) {
     let level = match (quiet, verbose) {

@@ -4,9 +4,10 @@
 mod line;
 
 use std::{
+    collections::VecDeque,
     io::IsTerminal,
     sync::{
-        Arc, Mutex,
+        Mutex,
         atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
@@ -17,6 +18,9 @@ use highwater_engine::Engine;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 pub(crate) use line::Line;
+
+/// Notices kept between two ticks; the oldest gives way.
+const NOTICES_MAX: usize = 16;
 
 /// Counters of one run. Events only add; whoever draws only reads.
 #[derive(Default)]
@@ -32,8 +36,8 @@ pub(crate) struct Progress {
     pub(super) done: AtomicU64,
     pub(super) retrying: AtomicU64,
     pub(super) dead: AtomicU64,
-    /// The last thing worth a line of its own.
-    notice: Mutex<Option<String>>,
+    /// What is worth a line of its own and has not been shown; the mutex is held for a few instructions.
+    notices: Mutex<VecDeque<String>>,
 }
 
 impl Observer for Progress {
@@ -77,11 +81,17 @@ impl Progress {
             Event::Stopping => "stopping: committing what is in hand".into(),
             _ => return,
         };
-        *self.notice.lock().expect("no code panics while it holds this lock") = Some(text);
+        let mut notices = self.notices.lock().expect("no code panics while it holds this lock");
+        // Many workers meet the same trouble at once.
+        notices.retain(|earlier| *earlier != text);
+        notices.push_back(text);
+        if notices.len() > NOTICES_MAX {
+            notices.pop_front();
+        }
     }
 
-    pub(super) fn take_notice(&self) -> Option<String> {
-        self.notice.lock().expect("no code panics while it holds this lock").take()
+    fn take_notices(&self) -> VecDeque<String> {
+        std::mem::take(&mut *self.notices.lock().expect("no code panics while it holds this lock"))
     }
 }
 
@@ -101,16 +111,23 @@ fn log(event: &Event) {
     }
 }
 
+/// Prints what was noticed since the last tick: a run may end before the next.
+pub(crate) fn tell_rest(progress: &Progress, engine: &Engine) {
+    for notice in progress.take_notices() {
+        crate::out::complain(&format!("{}: {notice}", engine.name));
+    }
+}
+
 /// Draws until dropped. Silent when told to be quiet.
-pub(crate) async fn draw(progress: Arc<Progress>, engine: &Engine, quiet: bool) {
+pub(crate) async fn draw(progress: &Progress, engine: &Engine, quiet: bool) {
     if quiet {
         return std::future::pending().await;
     }
     let began = engine.world.clock.moment();
     if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
-        draw_bar(&progress, engine, began).await;
+        draw_bar(progress, engine, began).await;
     } else {
-        draw_lines(&progress, engine, began).await;
+        draw_lines(progress, engine, began).await;
     }
 }
 
@@ -124,9 +141,7 @@ async fn draw_bar(progress: &Progress, engine: &Engine, began: Moment) {
     let mut line = Line::new(began);
     loop {
         engine.world.clock.sleep(TICK).await;
-        if let Some(notice) = progress.take_notice() {
-            bar.println(notice);
-        }
+        progress.take_notices().into_iter().for_each(|notice| bar.println(notice));
         let shown = line.read(progress, engine);
         bar.set_position((shown.share * 1000.0) as u64);
         bar.set_message(shown.to_string());
@@ -147,11 +162,28 @@ async fn draw_lines(progress: &Progress, engine: &Engine, began: Moment) {
     let mut line = Line::new(began);
     for tick in 1u32.. {
         engine.world.clock.sleep(TICK).await;
-        if let Some(notice) = progress.take_notice() {
-            crate::out::complain(&format!("{}: {notice}", engine.name));
-        }
+        tell_rest(progress, engine);
         if tick.is_multiple_of(TICKS_A_LINE) {
             crate::out::complain(&format!("{}: {}", engine.name, line.read(progress, engine)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notices_between_two_looks_are_all_kept_and_none_twice() {
+        let progress = Progress::default();
+        for event in [Event::OutageOver, Event::StoreHealed, Event::OutageOver, Event::Stopping] {
+            progress.notify(&event);
+        }
+        let notices = progress.take_notices();
+        assert_eq!(
+            notices,
+            ["the store writes again", "the source answers again", "stopping: committing what is in hand"]
+        );
+        assert!(progress.take_notices().is_empty());
     }
 }

@@ -71,7 +71,7 @@ impl Settings {
         let entropy = Entropy::from_system();
         let remote = build_source(source, &clock, &entropy)?;
         let settings = engine_settings(&source.limits)?;
-        let world = World { clock, entropy, observer, stop, process: process() };
+        let world = World { clock, entropy, observer, stop: stop.into(), process: process() };
         Ok(Engine { name: source.name.clone(), source: remote, store, settings, world })
     }
 }

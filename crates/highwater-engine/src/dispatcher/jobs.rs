@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_core::{AfterFailure, BatchCounts, Event, Failure, FailureKind, after_failure, halves};
+use highwater_core::{AfterFailure, BatchCounts, Event, Failure, FailureKind, after_failure};
 use highwater_sources::Beat;
 use tokio::task::{AbortHandle, Id as TaskId, JoinError};
 
@@ -131,12 +131,7 @@ impl Dispatcher {
             AfterFailure::Split => {
                 let keys = job.keys.len() as u64;
                 self.worker.engine.emit(Event::JobSplit { segment: work.lease.segment, keys });
-                let (left, right) = halves(job.keys);
-                let suspect = |keys| Job { keys, failures: 1, blame: None };
-                let right = suspect(right);
-                work.split_job(&right);
-                self.ready.push_back((work.clone(), suspect(left)));
-                self.ready.push_back((work, right));
+                self.ready.extend(work.split_job(job).map(|half| (work.clone(), half)));
             }
         }
     }

@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, pin::pin, time::Duration};
 use futures_util::{StreamExt, stream};
 use highwater_core::{Event, ExceptionState, Failure, FailureKind, Key, Lane, Position, Record, Span, schema::Role};
 use highwater_sources::{Answer, Beat, Call, Density, Fetched, StreamSpec};
-use highwater_store::{Page, StoredRow};
+use highwater_store::StoredRow;
 
-use super::{AUTO_SAMPLE, FindingKind, Sample, StreamVerdict, books::Exceptions};
+use super::{AUTO_SAMPLE, FindingKind, Sample, StreamVerdict, again, books::Exceptions};
 use tokio::task::JoinHandle;
 
 use crate::{Engine, EngineError, error::Result, refusal::RefusalWatch};
@@ -46,7 +46,9 @@ pub(super) async fn compare(
         };
         engine.emit(Event::Compared { keys: batch.len() as u64 });
         for (key, answer, row) in batch {
-            judge(spec, exceptions, verdict, key, answer, row);
+            if let Some(doubt) = judge(spec, exceptions, verdict, &key, answer, row.as_ref()) {
+                confirm(engine, spec, verdict, key, doubt).await?;
+            }
         }
     }
     Ok(())
@@ -88,7 +90,7 @@ type Compared = (Key, Fetched, Option<StoredRow>);
 
 /// Asks for a batch, the failing keys of it again, and looks the rows up.
 async fn compare_batch(engine: &Engine, spec: &StreamSpec, mut keys: Vec<Key>) -> Result<Vec<Compared>> {
-    let rows = read_rows(engine, spec, &keys).await?;
+    let rows = again::rows(engine, spec, &keys).await?;
     let call = Call { lane: Lane::Backfill, beat: Beat::new(engine.world.clock.clone()) };
     let mut answers = BTreeMap::new();
     for round in 1..=ROUNDS {
@@ -116,65 +118,74 @@ async fn compare_batch(engine: &Engine, spec: &StreamSpec, mut keys: Vec<Key>) -
     Ok(answers.into_iter().map(|(key, fetched)| (key.clone(), fetched, rows.remove(&key))).collect())
 }
 
-async fn read_rows(engine: &Engine, spec: &StreamSpec, keys: &[Key]) -> Result<BTreeMap<Key, StoredRow>> {
-    let mut rows = BTreeMap::new();
-    let (Some(first), Some(last)) = (keys.first().and_then(Key::number), keys.last().and_then(Key::number)) else {
-        return Ok(rows);
-    };
-    let before = |position: i64| Some(Key::Number(position - 1));
-    if last - first + 1 == keys.len() as i64 {
-        let page = Page { after: before(first), limit: keys.len() as u32 };
-        rows.extend(engine.store.rows(spec.table, page).await?.into_iter().map(|row| (row.key.clone(), row)));
-        return Ok(rows);
-    }
-    for position in keys.iter().filter_map(Key::number) {
-        let page = Page { after: before(position), limit: 1 };
-        rows.extend(engine.store.rows(spec.table, page).await?.into_iter().map(|row| (row.key.clone(), row)));
-    }
-    Ok(rows)
+/// What is wrong with a key, unless a second look at the store shows that it has changed meanwhile.
+enum Doubt {
+    Missing,
+    Differs(Record),
 }
 
 fn judge(
     spec: &StreamSpec,
     exceptions: &Exceptions,
     verdict: &mut StreamVerdict,
-    key: Key,
+    key: &Key,
     fetched: Fetched,
-    row: Option<StoredRow>,
-) {
+    row: Option<&StoredRow>,
+) -> Option<Doubt> {
     verdict.checked += 1;
     match (fetched, row) {
-        (Fetched::Found(record), Some(row)) => judge_pair(spec, verdict, key, &record, &row),
+        (Fetched::Found(record), Some(row)) => return judge_pair(spec, verdict, record, row),
         // What the remote holds back at the moment cannot be compared; the row may well have the whole of it.
         (Fetched::Delayed { .. }, Some(_)) => verdict.moved += 1,
         (Fetched::Found(_) | Fetched::Delayed { .. }, None) => {
             // Without a row and without an exception the books have named it already.
-            if exceptions.get(&key) == Some(&ExceptionState::Missing) {
-                verdict.found(key, FindingKind::Differs, "confirmed missing, but the remote has it now");
-            }
+            return (exceptions.get(key) == Some(&ExceptionState::Missing)).then_some(Doubt::Missing);
         }
         (Fetched::Absent, Some(_)) => verdict.vanished += 1,
         (Fetched::Absent | Fetched::Excluded { .. } | Fetched::Skipped, _) => {}
         (Fetched::Failed(failure), row) => {
             verdict.checked -= 1;
-            if row.is_some() || exceptions.get(&key) == Some(&ExceptionState::Missing) {
-                verdict.found(key, FindingKind::Unchecked, failure.message);
+            if row.is_some() || exceptions.get(key) == Some(&ExceptionState::Missing) {
+                verdict.found(key.clone(), FindingKind::Unchecked, failure.message);
             }
         }
     }
+    None
 }
 
-fn judge_pair(spec: &StreamSpec, verdict: &mut StreamVerdict, key: Key, record: &Record, row: &StoredRow) {
-    let content = row.body.differing(&record.body, spec.table, Role::Content);
-    if !content.is_empty() {
+fn judge_pair(spec: &StreamSpec, verdict: &mut StreamVerdict, record: Record, row: &StoredRow) -> Option<Doubt> {
+    if !row.body.differing(&record.body, spec.table, Role::Content).is_empty() {
         // A row that fails its own checksum has been named by the books.
-        if row.body.checksum() == row.row_check {
-            verdict.found(key, FindingKind::Differs, format!("differs in {}", content.join(", ")));
-        }
-        return;
+        return (row.body.checksum() == row.row_check).then_some(Doubt::Differs(record));
     }
     let mutable = row.body.differing(&record.body, spec.table, Role::Mutable);
     if !mutable.is_empty() || row.body.edges != record.body.edges {
         verdict.moved += 1;
     }
+    None
+}
+
+/// Looks at the store again, and tells only what is still so.
+async fn confirm(
+    engine: &Engine,
+    spec: &StreamSpec,
+    verdict: &mut StreamVerdict,
+    key: Key,
+    doubt: Doubt,
+) -> Result<()> {
+    match doubt {
+        Doubt::Missing => {
+            if again::state(engine, spec, &key).await? == (Some(ExceptionState::Missing), false) {
+                verdict.found(key, FindingKind::Differs, "confirmed missing, but the remote has it now");
+            }
+        }
+        Doubt::Differs(record) => {
+            let row = again::row(engine, spec, &key).await?;
+            let fields = row.map(|row| row.body.differing(&record.body, spec.table, Role::Content)).unwrap_or_default();
+            if !fields.is_empty() {
+                verdict.found(key, FindingKind::Differs, format!("differs in {}", fields.join(", ")));
+            }
+        }
+    }
+    Ok(())
 }

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
+mod beside;
 mod failing;
 mod nth;
 mod oracle;

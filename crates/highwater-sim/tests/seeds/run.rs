@@ -8,12 +8,13 @@ use std::{
 };
 
 use highwater_core::{Event, Observer, Timestamp};
-use highwater_engine::{Ending, Engine, EngineError, Entropy, Process, SyncReport, SyncRequest, World};
+use highwater_engine::{
+    Ending, Engine, EngineError, Entropy, Process, Sample, Stop, SyncReport, SyncRequest, VerifyReport, World,
+};
 use highwater_sim::{HnSim, Seed, SimTransport};
 use highwater_sources::{Clock, Decoding, Gateway, Hn, Transport};
 use highwater_store::{Durability, Execution, OpenOptions, SqliteStore, Store};
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 use crate::{oracle, scenario::Scenario};
 
@@ -104,6 +105,19 @@ impl Stage {
         end
     }
 
+    /// A verification of every key through a store of the caller's making.
+    pub(crate) fn verify(&self, store: WrapStore<'_>) -> VerifyReport {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let mut options = OpenOptions::read_only(self.database());
+            options.execution = Execution::Inline;
+            let opened = SqliteStore::open(options).unwrap();
+            let clock = Clock::simulated(EPOCH + self.age);
+            let engine = self.engine(clock, store(Arc::new(opened)), &|transport| transport);
+            engine.verify(Sample::All).await.unwrap()
+        })
+    }
+
     fn engine(&self, clock: Clock, store: Arc<dyn Store>, transport: WrapTransport<'_>) -> Engine {
         let entropy = Entropy::seeded(self.scenario.seed ^ self.processes << 32);
         let jitter = entropy.clone();
@@ -119,7 +133,7 @@ impl Stage {
                 clock,
                 entropy,
                 observer: self.recorder.clone(),
-                stop: CancellationToken::new(),
+                stop: Stop::default(),
                 process: Process { host: "here".into(), pid: 1 },
             },
         }

@@ -1,6 +1,8 @@
 //! `highwater dead-letters`: what could not be mirrored, why, and another chance for it.
 
-use highwater_core::{Exception, ExceptionState, Key, StreamId, Timestamp};
+use std::sync::Arc;
+
+use highwater_core::{Event, Exception, ExceptionState, Key, KeySet, StreamId, Timestamp};
 use highwater_engine::SyncRequest;
 use highwater_sources::Clock;
 use highwater_store::{ExceptionFilter, Page, Store};
@@ -73,33 +75,38 @@ fn line(stream: &StreamId, exception: &Exception) -> String {
 async fn show(global: &Global, settings: &Settings, source: &str, key: &str) -> anyhow::Result<Exit> {
     let store = settings.open_store(Access::Read).await?;
     let key = Key::from(key);
-    for stream in streams(&*store, Some(source)).await? {
-        if let Some(exception) = find(&*store, &stream, &key).await? {
-            let json = exception_json(&stream, &exception);
-            if global.json {
-                out::data(&json.to_string());
-            } else if let Json::Object(fields) = json {
-                let text = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                fields.iter().for_each(|(name, value)| out::data(&format!("{name:<16} {}", text(value))));
-            }
-            return Ok(Exit::Complete);
+    if let Some((stream, exception)) = find(settings, store, source, &key).await? {
+        let json = exception_json(&stream, &exception);
+        if global.json {
+            out::data(&json.to_string());
+        } else if let Json::Object(fields) = json {
+            let text = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            fields.iter().for_each(|(name, value)| out::data(&format!("{name:<16} {}", text(value))));
         }
+        return Ok(Exit::Complete);
     }
     Err(Trouble::new(Exit::Failed, format!("{source} has no exception for key {key}"))
         .hint("it is stored, or was never tried; 'highwater dead-letters list' shows the dead letters")
         .into())
 }
 
-async fn find(store: &dyn Store, stream: &StreamId, key: &Key) -> anyhow::Result<Option<Exception>> {
-    let mut after = None;
-    loop {
-        let page = store.exceptions(stream, ExceptionFilter::default(), Page { after, limit: PAGE }).await?;
-        let Some(last) = page.last() else { return Ok(None) };
-        after = Some(last.key.clone());
-        if let Some(found) = page.into_iter().find(|exception| exception.key == *key) {
-            return Ok(Some(found));
+async fn find(
+    settings: &Settings,
+    store: Arc<dyn Store>,
+    source: &str,
+    key: &Key,
+) -> anyhow::Result<Option<(StreamId, Exception)>> {
+    let engine =
+        settings.engine(settings.config.source(source)?, store, Arc::new(|_: &Event| {}), CancellationToken::new())?;
+    let keys = KeySet::List(vec![key.clone()]);
+    for spec in engine.source.streams() {
+        let stream = engine.stream_id(spec);
+        let known = engine.store.known(&stream, spec.table, &keys).await?;
+        if let Some(exception) = known.exceptions.into_iter().next() {
+            return Ok(Some((stream, exception)));
         }
     }
+    Ok(None)
 }
 
 fn exception_json(stream: &StreamId, exception: &Exception) -> Json {
@@ -155,7 +162,5 @@ async fn replay(
         anyhow::Ok(reports)
     };
     let (reports, signal) = signals.guard(&stop, work).await;
-    let reports = reports?;
-    sync::print(global, &reports);
-    Ok(sync::exit_of(&reports, signal))
+    sync::conclude(global, reports, signal)
 }

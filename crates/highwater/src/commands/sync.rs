@@ -36,9 +36,26 @@ pub(super) async fn run(global: &Global, args: &SyncArgs) -> anyhow::Result<Exit
         anyhow::Ok(reports)
     };
     let (reports, signal) = signals.guard(&stop, work).await;
-    let reports = reports?;
-    print(global, &reports);
-    Ok(exit_of(&reports, signal))
+    conclude(global, reports, signal)
+}
+
+/// Prints what came of it. A run that was told to stop has stopped, also when it could not write down how.
+pub(super) fn conclude(
+    global: &Global,
+    reports: anyhow::Result<Vec<SyncReport>>,
+    signal: Option<Exit>,
+) -> anyhow::Result<Exit> {
+    match (reports, signal) {
+        (Ok(reports), signal) => {
+            print(global, &reports);
+            Ok(exit_of(&reports, signal))
+        }
+        (Err(error), Some(signal)) => {
+            crate::complain(&error);
+            Ok(signal)
+        }
+        (Err(error), None) => Err(error),
+    }
 }
 
 fn chosen<'a>(settings: &'a Settings, names: &[String]) -> anyhow::Result<Vec<&'a SourceConfig>> {
@@ -66,14 +83,19 @@ pub(super) async fn sync_source(
 ) -> anyhow::Result<Vec<SyncReport>> {
     let progress = Arc::new(Progress::default());
     let engine = settings.engine(source, store, progress.clone(), stop.clone())?;
-    tokio::select! {
+    let quiet = global.quiet || global.json;
+    let reports = tokio::select! {
         biased;
-        reports = engine.sync(request) => Ok(reports?),
-        () = progress::draw(progress, &engine, global.quiet || global.json) => unreachable!("drawing never ends"),
+        reports = engine.sync(request) => reports,
+        () = progress::draw(&progress, &engine, quiet) => unreachable!("drawing never ends"),
+    };
+    if !quiet {
+        progress::tell_rest(&progress, &engine);
     }
+    Ok(reports?)
 }
 
-pub(super) fn exit_of(reports: &[SyncReport], signal: Option<Exit>) -> Exit {
+fn exit_of(reports: &[SyncReport], signal: Option<Exit>) -> Exit {
     let worst = reports.iter().map(|report| match report.ending {
         Ending::Complete => Exit::Complete,
         Ending::Incomplete(_) => Exit::Unaccounted,
@@ -86,7 +108,7 @@ pub(super) fn exit_of(reports: &[SyncReport], signal: Option<Exit>) -> Exit {
     }
 }
 
-pub(super) fn print(global: &Global, reports: &[SyncReport]) {
+fn print(global: &Global, reports: &[SyncReport]) {
     if global.json {
         let sources: Vec<Json> = reports.iter().map(report_json).collect();
         out::data(&json!({ "streams": sources }).to_string());

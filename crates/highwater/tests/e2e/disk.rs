@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use crate::support::{FAST, Home, Sim, assert_mirrors, program, until};
+use crate::support::{FAST, Home, Signal, Sim, assert_mirrors, program, until};
 
 const ITEMS: u32 = 12_000;
 
@@ -28,6 +28,23 @@ fn a_file_that_may_not_grow_ends_the_run_with_a_reason_and_costs_nothing_stored(
     assert_eq!(sim.item_requests() - before, u64::from(ITEMS - stored), "what was stored is not fetched again");
     assert_mirrors(&home.database(), &sim, 1, i64::from(ITEMS));
     home.run(&["verify", "--store"]).exits(0);
+}
+
+#[test]
+fn a_stop_while_nothing_can_be_written_is_still_a_stop() {
+    let sim = Sim::start(ITEMS, "none");
+    let home = Home::new(&sim.url(), FAST);
+    for (signal, code) in [(Signal::Terminate, 143), (Signal::Interrupt, 130)] {
+        let mut command = home.shielded(Path::new("prlimit"), &["--fsize=1500000"]);
+        command.arg(program()).args(["sync", "hn"]);
+        let running = home.launch(command);
+        let patience = Duration::from_secs(30);
+        until("a full disk", patience, || running.err().contains("the store cannot write").then_some(()));
+        running.signal(signal);
+        running.wait_within(Duration::from_secs(5)).exits(code).complains(&["error: the store failed"]);
+    }
+    home.run(&["sync", "hn"]).exits(0);
+    assert_mirrors(&home.database(), &sim, 1, i64::from(ITEMS));
 }
 
 #[test]

@@ -93,6 +93,10 @@ fn dead_letters_may_be_passed_by_and_still_count() {
 
     let healthy = Sim::start(ITEMS, "none");
     home.configure(&healthy.url(), &limits("pass"));
+    home.run(&["dead-letters", "replay", "hn", "700"]).exits(0);
+    let proof = home.run(&["verify", "hn", "--json"]).exits(3).json()["streams"][0].clone();
+    assert_eq!((&proof["book_errors"], &proof["unexplained"]), (&Json::Array(Vec::new()), &0.into()), "{proof}");
+    assert_eq!((&proof["reopened"], &proof["complete"]), (&1.into(), &false.into()));
     home.run(&["dead-letters", "replay", "hn", "--now"]).exits(0);
     assert_eq!((home.status()["complete"].as_bool(), listed(&home).len()), (Some(true), 0));
     home.run(&["verify", "hn"]).exits(0);

@@ -15,7 +15,7 @@ fn a_signal_commits_what_is_in_hand_and_the_next_sync_goes_on() {
         let running = home.start(&["sync", "hn"]);
         until("some requests", Duration::from_secs(30), || (sim.item_requests() >= enough).then_some(()));
         running.signal(signal);
-        let done = running.wait_within(STOP_MAX).exits(code);
+        let done = running.wait_within(STOP_MAX).exits(code).complains(&["hn: stopping: committing what is in hand"]);
         assert!(done.out.contains("run the same command again"), "{}", done.out);
         let outcome: String = home.database().one("SELECT outcome FROM ingest_runs ORDER BY started_at DESC LIMIT 1");
         assert_eq!(outcome, "stopped");
