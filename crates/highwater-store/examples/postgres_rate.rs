@@ -39,6 +39,27 @@ async fn main() {
         let rate = rate(write(&scene, &claimed, now)).await;
         println!("{name:<12} {rate:>8.0} rows/s, {:.2} of the bare insert", rate / bare);
     }
+    println!("{:<12} {:>8.0} a second, by eight", "claims", claims(&server).await);
+}
+
+/// One segment a claim, of sixty thousand.
+async fn claims(server: &Server) -> f64 {
+    const EACH: u32 = 500;
+    let url = format!("{}?schema=claims", server.url());
+    let open = || async { Arc::new(PostgresStore::open(PostgresOptions::new(&url)).await.unwrap()) };
+    let lab = || async { Lab { store: open().await, query: Box::new(|_| Box::pin(async { Vec::new() })) } };
+    Scene::planned(lab().await, 0, 60_000, 1).await;
+    let mut scenes = Vec::new();
+    for _ in 0..8 {
+        scenes.push(Scene::new(lab().await).await);
+    }
+    let claimers = scenes.iter().map(|scene| async move {
+        for _ in 0..EACH {
+            scene.claim_one(at(0)).await;
+        }
+    });
+    let rate = rate(async { drop(join_all(claimers).await) }).await;
+    rate / TOTAL as f64 * f64::from(8 * EACH)
 }
 
 async fn rate(work: impl Future<Output = ()>) -> f64 {

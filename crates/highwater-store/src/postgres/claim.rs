@@ -69,7 +69,7 @@ pub(super) async fn claim(db: &Db, claim: &Claim<'_>, now: Option<Timestamp>) ->
         (&epoch_step(claim) as _, Type::INT8),
     ];
     let statement = statement();
-    let ((), rows) = try_join(db.begin(), db.query(&statement, &params)).await?;
+    let ((), rows) = try_join(db.begin_lightly(), db.query(&statement, &params)).await?;
     let mut claimed = Vec::with_capacity(rows.len());
     for row in &rows {
         let rank = (row.try_get::<_, i32>(11)?, super::cells::time(row, 12)?, row.try_get::<_, i64>(13)?);

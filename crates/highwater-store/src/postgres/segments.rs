@@ -62,7 +62,7 @@ pub(super) async fn heartbeat(db: &Db, leases: &[Lease], now: Option<Timestamp>)
         (&epochs as _, Type::INT8_ARRAY),
         (&now.map(Time) as _, Type::TIMESTAMPTZ),
     ];
-    let ((), rows) = try_join(db.begin(), db.query(renew, &params)).await?;
+    let ((), rows) = try_join(db.begin_lightly(), db.query(renew, &params)).await?;
     db.commit().await?;
     let renewed = rows.iter().map(|row| row.try_get(0).map(SegmentId)).collect::<Result<BTreeSet<_>, _>>()?;
     Ok(leases.iter().map(|lease| lease.segment).filter(|id| !renewed.contains(id)).collect())
