@@ -15,6 +15,7 @@ mod exceptions;
 mod group;
 mod ledger;
 mod link;
+mod load;
 mod open;
 mod passwords;
 mod plan;

@@ -10,7 +10,6 @@ use tokio_postgres::types::Type;
 use super::{
     cells::{Keys, Time},
     columns::{Column, Marks, columns_of},
-    edges::EdgeArrays,
     error::{Fault, Sql},
     link::Param,
     rows::{Item, Rows},
@@ -118,9 +117,6 @@ async fn unlink(rows: &Rows<'_>, relinked: &[&Met<'_>]) -> Sql<()> {
 }
 
 async fn relink(rows: &Rows<'_>, relinked: &[&Met<'_>]) -> Sql<()> {
-    let arrays = EdgeArrays::of(relinked.iter().map(|met| met.item));
-    if let Some(edges) = rows.sql.edges.as_ref().filter(|_| !arrays.is_empty()) {
-        rows.db.execute(&edges.insert, &arrays.params()).await?;
-    }
-    Ok(())
+    let items: Vec<_> = relinked.iter().map(|met| met.item).collect();
+    rows.link(&items).await
 }

@@ -6,14 +6,18 @@ use std::{
 };
 
 use futures_util::future::try_join;
-use highwater_core::{Body, Change, Key, Record, Timestamp, schema::Table};
+use highwater_core::{
+    Body, Change, Key, Record, Timestamp,
+    schema::{ColumnType, Table},
+};
 
 use super::{
     cells::Keys,
-    columns::{self, Marks, columns_of, kept_of},
+    columns::{self, kept_of},
     edges::{self, EdgeArrays},
     error::{Fault, Sql},
-    link::{Db, Param},
+    link::Db,
+    load::load,
     rewrite,
     table::TableSql,
 };
@@ -86,41 +90,43 @@ fn one_of_each<'a>(items: Vec<&'a Item<'a>>) -> (Vec<&'a Item<'a>>, Vec<&'a Item
 impl Rows<'_> {
     /// What became of each; no key twice.
     async fn store(&self, items: &[&Item<'_>]) -> Sql<Vec<Change>> {
-        let fresh = self.insert(items).await?;
-        if fresh.len() == items.len() {
+        let there = self.there(items).await?;
+        let (known, fresh): (Vec<_>, Vec<_>) = items.iter().partition(|item| there.contains(&item.record.key));
+        if !fresh.is_empty() {
+            try_join(load(self, &fresh), self.link(&fresh)).await?;
+        }
+        if known.is_empty() {
             return Ok(vec![Change::New; items.len()]);
         }
-        let known: Vec<_> = items.iter().copied().filter(|item| !fresh.contains(&item.record.key)).collect();
         let mut known = rewrite::store(self, &known).await?.into_iter();
         let change = |item: &&Item<'_>| {
-            if fresh.contains(&item.record.key) { Change::New } else { known.next().expect("one for each known row") }
+            if there.contains(&item.record.key) { known.next().expect("one for each known row") } else { Change::New }
         };
         Ok(items.iter().map(change).collect())
     }
 
-    /// Inserts what is not there yet, with its edges; the keys of that.
-    async fn insert(&self, items: &[&Item<'_>]) -> Sql<HashSet<Key>> {
-        let bodies: Vec<_> = items.iter().map(|item| item.body.as_ref()).collect();
-        let columns = columns_of(self.table, &bodies)?;
-        let marks = Marks::of(items.iter().map(|item| (item.now, item.check)));
-        let edges = EdgeArrays::of(items.iter().copied());
-        let mut params: Vec<Param<'_>> = columns.iter().map(columns::Column::param).chain(marks.params()).collect();
-        let sql = match &self.sql.insert_with_edges {
-            Some(with_edges) if !edges.is_empty() => {
-                params.extend(edges.params());
-                with_edges
-            }
-            _ => &self.sql.insert,
-        };
-        let rows = self.db.query(sql, &params).await?;
+    /// The keys that have a row already.
+    async fn there(&self, items: &[&Item<'_>]) -> Sql<HashSet<Key>> {
+        let keys = self.keys(items.iter().copied());
+        let rows = self.db.query(&self.sql.select_keys, &[keys.param()]).await?;
         let key = |row: &tokio_postgres::Row| -> Sql<Key> {
-            Ok(if self.sql.key.kind == highwater_core::schema::ColumnType::Int {
-                Key::Number(row.try_get(0)?)
-            } else {
-                Key::from(row.try_get::<_, &str>(0)?)
+            Ok(match self.sql.key.kind {
+                ColumnType::Int => Key::Number(row.try_get(0)?),
+                _ => Key::from(row.try_get::<_, &str>(0)?),
             })
         };
         rows.iter().map(key).collect()
+    }
+
+    /// Adds the edges of rows that had none; one that outlived an earlier row of that key is no obstacle.
+    pub(super) async fn link(&self, items: &[&Item<'_>]) -> Sql<()> {
+        let edges = EdgeArrays::of(items.iter().copied());
+        if let Some(sql) = &self.sql.edges
+            && !edges.is_empty()
+        {
+            self.db.execute(&sql.insert, &edges.params()).await?;
+        }
+        Ok(())
     }
 
     /// The rows of these keys as they lie, with their edges.

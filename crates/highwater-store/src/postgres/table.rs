@@ -6,9 +6,10 @@ use super::pool::quoted;
 use crate::rules::key_column;
 
 pub(super) struct TableSql {
-    /// The columns, times, checks; then the edges, if there are any. Returns the keys that are new.
-    pub(super) insert: String,
-    pub(super) insert_with_edges: Option<String>,
+    /// The columns in order, then `first_seen_at`, `last_fetched_at`, `last_changed_at`, `row_check`.
+    pub(super) copy: String,
+    /// Those of the keys that have a row.
+    pub(super) select_keys: String,
     /// By keys: the columns in order, then `last_fetched_at`, `last_changed_at`, `row_check`.
     pub(super) select: String,
     /// As `select`, and nobody else changes the rows until the end.
@@ -45,18 +46,14 @@ impl TableSql {
         });
         let width = table.columns.len();
         let given = format!("{} AS n ({columns}, at, row_check)", arrays(1, width + 2));
-        let values = joined(table, given_value);
-        let insert = format!(
-            "INSERT INTO {name} ({columns}, first_seen_at, last_fetched_at, last_changed_at, row_check)
-             SELECT {values}, n.at, n.at, n.at, n.row_check FROM {given}
-             ON CONFLICT ({key_name}) DO NOTHING RETURNING {key_name}"
-        );
         let assigned = joined(table, |column| format!("{} = {}", quoted(column.name), given_value(column)));
         let select_all = format!("SELECT {shown}, last_fetched_at, last_changed_at, row_check FROM {name}");
         let select = format!("{select_all} WHERE {key_name} = ANY($1) ORDER BY {key_name}");
         TableSql {
-            insert_with_edges: table.edges.as_ref().map(|edges| with_edges(&insert, edges, &key_name, width + 3)),
-            insert,
+            copy: format!(
+                "COPY {name} ({columns}, first_seen_at, last_fetched_at, last_changed_at, row_check) FROM STDIN BINARY"
+            ),
+            select_keys: format!("SELECT {key_name} FROM {name} WHERE {key_name} = ANY($1)"),
             select_locked: format!("{select} FOR NO KEY UPDATE"),
             select,
             select_all,
@@ -98,20 +95,6 @@ impl EdgeSql {
             ),
         }
     }
-}
-
-/// Rows and their edges in one statement: the edges of rows that were there already are another matter.
-fn with_edges(insert: &str, edges: &Edges, key: &str, first: usize) -> String {
-    let (table, parent, member, order) =
-        (quoted(edges.table), quoted(edges.parent), quoted(edges.member), quoted(edges.order));
-    format!(
-        "WITH fresh AS ({insert}), edges AS (
-             INSERT INTO {table} ({parent}, {member}, {order})
-             SELECT e.parent, e.member, e.place FROM {} AS e (parent, member, place)
-             JOIN fresh ON fresh.{key} = e.parent ON CONFLICT DO NOTHING
-         ) SELECT {key} FROM fresh",
-        arrays(first, 3)
-    )
 }
 
 fn arrays(first: usize, count: usize) -> String {
