@@ -1,8 +1,9 @@
 //! The command line as typed: parsing touches nothing.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{fmt, net::SocketAddr, path::PathBuf, str::FromStr};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use highwater_core::Timestamp;
 use highwater_engine::Sample;
 
 #[derive(Debug, Parser)]
@@ -105,6 +106,7 @@ Examples:
   highwater sync hn                        everything up to now
   highwater sync hn --last 10000           only the newest 10,000 ids (later syncs go on from there)
   highwater sync hn --from 1 --to 500000   a range of ids, both ends included
+  highwater sync hn --since 2024-01-31     everything posted since then (UTC; or 2024-01-31T18:00:00Z)
   highwater sync hn --force --last 1000    fetch the newest 1,000 again and count what differed";
 
 #[derive(Debug, ClapArgs)]
@@ -115,6 +117,9 @@ pub(crate) struct SyncArgs {
     /// First id to mirror; lowers the origin, never raises it
     #[arg(long, value_name = "ID", conflicts_with = "last")]
     pub(crate) from: Option<i64>,
+    /// First date to mirror, as 2024-01-31 or 2024-01-31T18:00:00Z; lowers the origin, never raises it
+    #[arg(long, value_name = "DATE", conflicts_with_all = ["from", "last"])]
+    pub(crate) since: Option<Since>,
     /// Last id to mirror, included
     #[arg(long, value_name = "ID")]
     pub(crate) to: Option<i64>,
@@ -124,6 +129,32 @@ pub(crate) struct SyncArgs {
     /// Fetch again what is stored already, and count what differed
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+/// A moment as it was typed, and as we count.
+#[derive(Clone, Debug)]
+pub(crate) struct Since {
+    text: String,
+    pub(crate) at: Timestamp,
+}
+
+impl FromStr for Since {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // A date alone is midnight; jiff would take a date out of longer texts as well, and drop the rest.
+        let is_date = text.len() == "2024-01-31".len();
+        let moment = if is_date { format!("{text}T00:00:00Z") } else { text.to_owned() };
+        let moment: jiff::Timestamp =
+            moment.parse().map_err(|_| "expected a date such as 2024-01-31 or 2024-01-31T18:00:00Z".to_owned())?;
+        Ok(Since { text: text.into(), at: Timestamp::from_millis(moment.as_millisecond()) })
+    }
+}
+
+impl fmt::Display for Since {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 #[derive(Debug, ClapArgs)]

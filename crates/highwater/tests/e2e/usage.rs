@@ -26,6 +26,16 @@ fn bad_usage_is_refused_with_what_is_wrong() {
     }
     home.run(&["sync", "hn", "--from", "1", "--last", "5"]).exits(2).complains(&["--from", "--last"]);
     home.run(&["sync", "hn", "--last", "0"]).exits(2);
+    home.run(&["sync", "hn", "--from", "9", "--to", "5"]).exits(2).complains(&["--from 9", "--to 5"]);
+    for date in ["yesterday", "2024-02-30", "2024-01", "2024-01-31T10:00", "20240131", ""] {
+        home.run(&["sync", "hn", "--since", date]).exits(2).complains(&[&format!("'{date}'"), "2024-01-31"]);
+    }
+    home.run(&["sync", "hn", "--since", "2999-12-31"]).exits(2).complains(&["2999-12-31 lies in the future"]);
+    for other in [["--from", "5"], ["--last", "5"]] {
+        home.run(&["sync", "hn", "--since", "2024-01-31", other[0], other[1]])
+            .exits(2)
+            .complains(&["--since", other[0]]);
+    }
     home.run(&["sync", "hn", "--store"]).exits(2).complains(&["--store needs a URL"]);
     home.run(&["sync", "hn", "--store", "mongodb://x"]).exits(2).complains(&["mongodb://x", "sqlite:"]);
     home.run(&["sync", "hn", "--store", "sqlite:no/such/folder/x.db"]).exits(2).complains(&["no/such/folder", "hint"]);
