@@ -1,5 +1,7 @@
 //! The command line as typed: parsing touches nothing.
 
+mod spelling;
+
 use std::{fmt, net::SocketAddr, path::PathBuf, str::FromStr};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -21,6 +23,13 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
+impl Args {
+    /// The arguments of this process; ends it with a message when they make no sense.
+    pub(crate) fn from_command_line() -> Self {
+        Args::parse_from(spelling::resolve(std::env::args_os()))
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   highwater demo                     see a mirror built under faults, killed, resumed and proven
@@ -39,8 +48,8 @@ pub(crate) struct Global {
     #[arg(long, global = true, env = "HIGHWATER_CONFIG", value_name = "PATH")]
     pub(crate) config: Option<PathBuf>,
     /// Store to use instead of the configured one, as sqlite:PATH [env: HIGHWATER_STORE]
-    #[arg(long, global = true, value_name = "URL", num_args = 0..=1, default_missing_value = "")]
-    store: Vec<String>,
+    #[arg(long, global = true, value_name = "URL")]
+    store: Option<String>,
     /// Print the result as JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -53,15 +62,9 @@ pub(crate) struct Global {
 }
 
 impl Global {
-    /// Named by the flag or, failing that, by the environment; the bare flag of `verify --store` names none.
+    /// Named by the flag or, failing that, by the environment.
     pub(crate) fn store_url(&self) -> Option<String> {
-        let named = self.store.iter().rfind(|url| !url.is_empty()).cloned();
-        named.or_else(|| std::env::var("HIGHWATER_STORE").ok().filter(|url| !url.is_empty()))
-    }
-
-    /// `verify --store`, without a URL, asks for a check of the store's own files.
-    pub(crate) fn names_store_only(&self) -> bool {
-        self.store.iter().any(String::is_empty)
+        self.store.clone().or_else(|| std::env::var("HIGHWATER_STORE").ok().filter(|url| !url.is_empty()))
     }
 }
 
@@ -168,7 +171,7 @@ const VERIFY_EXAMPLES: &str = "\
 Examples:
   highwater verify hn                 all keys up to 10,000, a sample of 10,000 above
   highwater verify hn --sample all    every key
-  highwater verify --store            check the files of the store itself
+  highwater verify --store            check the files of the store itself; before a URL it names the store
 
 Verify repairs nothing; 'highwater sync SOURCE --force' does.
 Exit code 0 means complete and sound, 3 that something is missing, differs or has no explanation.";
@@ -181,6 +184,9 @@ pub(crate) struct VerifyArgs {
     /// How many keys to compare with the remote: a number, or 'all'
     #[arg(long, value_name = "N", value_parser = parse_sample)]
     pub(crate) sample: Option<Sample>,
+    /// Check the files of the store itself; typed as --store without a URL
+    #[arg(long = spelling::CHECK_FILES, hide = true)]
+    pub(crate) check_files: bool,
 }
 
 fn parse_sample(text: &str) -> Result<Sample, String> {
@@ -305,4 +311,37 @@ pub(crate) struct DemoArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CompletionArgs {
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The store named, whether its files are checked, and the source verified.
+    fn verify(line: &str) -> (Option<String>, bool, Option<String>) {
+        let words = ["highwater"].into_iter().chain(line.split(' ')).map(Into::into);
+        let args = Args::try_parse_from(spelling::resolve(words)).unwrap_or_else(|error| panic!("{line}: {error}"));
+        let Command::Verify(verify) = args.command else { panic!("{line} is no verify") };
+        (args.global.store, verify.check_files, verify.source)
+    }
+
+    #[test]
+    fn what_follows_store_tells_whether_it_is_named_or_checked() {
+        let named = |url: &str| Some(url.to_owned());
+        let hn = || Some("hn".to_owned());
+        assert_eq!(verify("verify --store"), (None, true, None));
+        assert_eq!(verify("verify --store hn"), (None, true, hn()));
+        assert_eq!(verify("verify hn --store --json"), (None, true, hn()));
+        assert_eq!(verify("verify --store sqlite:a.db hn"), (named("sqlite:a.db"), false, hn()));
+        assert_eq!(verify("verify hn --store=sqlite:a.db"), (named("sqlite:a.db"), false, hn()));
+        assert_eq!(verify("verify --store postgres://u@h/d --store"), (named("postgres://u@h/d"), true, None));
+        assert_eq!(verify("--store sqlite:a.db verify --store"), (named("sqlite:a.db"), true, None));
+        assert_eq!(verify("--store sqlite:a.db verify --store hn"), (named("sqlite:a.db"), true, hn()));
+        assert_eq!(verify("--config verify verify --store"), (None, true, None));
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        <Args as clap::CommandFactory>::command().debug_assert();
+    }
 }

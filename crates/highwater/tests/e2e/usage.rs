@@ -36,7 +36,7 @@ fn bad_usage_is_refused_with_what_is_wrong() {
             .exits(2)
             .complains(&["--since", other[0]]);
     }
-    home.run(&["sync", "hn", "--store"]).exits(2).complains(&["--store needs a URL"]);
+    home.run(&["sync", "hn", "--store"]).exits(2).complains(&["--store <URL>"]);
     home.run(&["sync", "hn", "--store", "mongodb://x"]).exits(2).complains(&["mongodb://x", "sqlite:"]);
     home.run(&["sync", "hn", "--store", "sqlite:no/such/folder/x.db"]).exits(2).complains(&["no/such/folder", "hint"]);
     home.run(&["verify"]).exits(2);
@@ -121,6 +121,10 @@ fn the_store_is_where_the_flag_the_environment_or_the_file_says() {
     let mut both = home.command(&["sync", "hn", "--store", "sqlite:stronger.db"]);
     both.env("HIGHWATER_STORE", "sqlite:weaker.db");
     home.launch(both).wait().exits(0);
+    let checked = home.run(&["--store", "sqlite:flag.db", "verify", "--store"]).exits(0);
+    assert_eq!(checked.out, "sqlite:flag.db: sound\n");
+    let both = home.run(&["verify", "--store", "hn", "--store", "sqlite:flag.db"]).exits(0);
+    assert!(both.out.starts_with("sqlite:flag.db: sound\nhn/items 1..20: complete"), "{}", both.out);
     let made = |name: &str| home.path(name).exists();
     assert_eq!(["flag.db", "environment.db", "stronger.db"].map(made), [true; 3]);
     assert_eq!(["weaker.db", "highwater.db"].map(made), [false; 2]);
