@@ -1,10 +1,10 @@
 //! Mistakes of the operator: each is refused with what is wrong and what to do, and with its exit code.
 
-use std::{fs, net::TcpListener};
+use std::{fs, net::TcpListener, time::Duration};
 
 use serde_json::Value as Json;
 
-use crate::support::{Database, FAST, Home, Reply, Server, Sim, item};
+use crate::support::{Database, FAST, Home, Reply, Server, Sim, item, until};
 
 /// A port nobody listens on.
 fn nowhere() -> String {
@@ -156,5 +156,9 @@ fn a_rehearsal_prints_a_plan_it_understands() {
     let home = Home::bare();
     let plan = home.run(&["simulate", "--print-plan"]).exits(0).out;
     Sim::planned(100, &plan);
+    let simulating = home.start(&["simulate", "hn", "--items", "100", "--listen", "127.0.0.1:0", "--json"]);
+    let said =
+        until("a line of JSON", Duration::from_secs(10), || serde_json::from_str::<Json>(&simulating.out()).ok());
+    assert!(said["listening"].as_str().unwrap().starts_with("http://127.0.0.1:"), "{said}");
     assert!(home.run(&["completions", "bash"]).exits(0).out.contains("dead-letters"));
 }
