@@ -1,6 +1,6 @@
 //! Decides what a stream must cover, and has it laid out as segments.
 
-use highwater_core::{Event, Extension, Position, Purpose, Span};
+use highwater_core::{Event, Extension, Position, Purpose, Span, Timestamp};
 use highwater_store::{Plan, StreamRow};
 
 use crate::{
@@ -12,6 +12,8 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
     pub from: Option<Position>,
+    /// As `from`, once the source has said which position that is.
+    pub since: Option<Timestamp>,
     pub to: Option<Position>,
     /// The last so many before the end; sets the origin as `from` does.
     pub last: Option<u64>,
@@ -30,7 +32,7 @@ impl Range {
     }
 
     pub fn sets_origin(&self) -> bool {
-        self.from.is_some() || self.last.is_some()
+        self.from.is_some() || self.since.is_some() || self.last.is_some()
     }
 }
 
@@ -73,7 +75,8 @@ mod tests {
     #[test]
     fn a_range_is_clamped_to_what_exists() {
         let resolve = |from, to, last| {
-            let range = Range { from: Option::map(from, Position), to: Option::map(to, Position), last };
+            let range =
+                Range { from: Option::map(from, Position), to: Option::map(to, Position), last, ..Range::default() };
             let span = range.resolve(Position(1), Position(101));
             (span.start().0, span.end().0)
         };

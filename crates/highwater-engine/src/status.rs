@@ -55,10 +55,10 @@ impl StreamStatus {
     }
 }
 
-/// The status of every stream in the store, in order of source and stream.
+/// The status of every stream in the store of which anything is to be mirrored, in order of source and stream.
 pub async fn store_status(store: &dyn Store) -> Result<Vec<StreamStatus>> {
     let mut all = Vec::new();
-    for row in store.streams().await? {
+    for row in store.streams().await?.into_iter().filter(|row| !row.span.is_empty()) {
         all.push(row_status(store, row).await?);
     }
     Ok(all)

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use highwater_core::{
-    BatchCounts, Event, ExceptionState, Failure, FailureKind, Lane, Moment, Position, Timestamp, WorkerId,
+    BatchCounts, Event, ExceptionState, Failure, FailureKind, Lane, Moment, Position, Span, Timestamp, WorkerId,
 };
 use highwater_sources::{Beat, Call, StreamSpec};
 use highwater_store::{RunEnd, RunOutcome, RunStart, StreamRow};
@@ -41,7 +41,21 @@ pub enum Ending {
     Complete,
     /// The run did what it could, and something is left.
     Incomplete(Left),
+    /// Nothing exists in the range that was asked for, and nothing is left from earlier runs.
+    NothingToDo {
+        newest: Position,
+    },
     Stopped,
+}
+
+impl Ending {
+    fn outcome(&self) -> RunOutcome {
+        match self {
+            Ending::Complete | Ending::NothingToDo { .. } => RunOutcome::Complete,
+            Ending::Incomplete(_) => RunOutcome::Incomplete,
+            Ending::Stopped => RunOutcome::Stopped,
+        }
+    }
 }
 
 /// Why something is left.
@@ -79,14 +93,8 @@ impl Engine {
     async fn sync_stream(&self, spec: &StreamSpec, request: &SyncRequest) -> Result<SyncReport> {
         let run = Run::begin(self, spec).await?;
         let worked = run.work(request).await;
-        let outcome = match &worked {
-            Ok((DrainEnd::Done, _)) => None,
-            Ok((DrainEnd::Stopped, _)) => Some(RunOutcome::Stopped),
-            Ok((DrainEnd::GateClosed { .. } | DrainEnd::Outage { .. }, _)) => Some(RunOutcome::Incomplete),
-            Err(_) => Some(RunOutcome::Failed),
-        };
         match worked {
-            Ok((end, batch)) => run.end(end, batch, outcome).await,
+            Ok(worked) => run.end(worked).await,
             Err(error) => {
                 // The first error is the one to tell; a run that cannot be recorded as failed stays `running` until the
                 // store is opened again.
@@ -95,6 +103,14 @@ impl Engine {
             }
         }
     }
+}
+
+/// What the work of a run came to.
+struct Worked {
+    end: DrainEnd,
+    batch: BatchCounts,
+    /// The newest position, if nothing was asked for that exists.
+    newest: Option<Position>,
 }
 
 /// One run over one stream, from the first line in the ledger to the last.
@@ -118,51 +134,71 @@ impl<'a> Run<'a> {
         Ok(Run { engine, stream, id, began: engine.world.clock.moment(), requests_before })
     }
 
-    async fn work(&self, request: &SyncRequest) -> Result<(DrainEnd, BatchCounts)> {
+    async fn work(&self, request: &SyncRequest) -> Result<Worked> {
         let engine = self.engine;
-        let row = self.open().await?;
         let owner = engine.world.entropy.worker_id();
         let account = AccountLink::join(engine, owner.clone()).await?;
-        let worked = self.work_as(&owner, account, row, request).await;
-        // Nobody waits for it: a share that is not given back ends by itself.
-        engine.store.leave(&owner).await.ok();
+        let worked = self.work_as(&owner, account, request).await;
+        tokio::select! {
+            biased;
+            // A share that is not given back ends by itself.
+            _ = engine.store.leave(&owner) => {}
+            () = engine.world.clock.sleep(LEAVE_PATIENCE) => {}
+        }
         worked
     }
 
-    async fn work_as(
-        &self,
-        owner: &WorkerId,
-        account: AccountLink,
-        mut row: StreamRow,
-        request: &SyncRequest,
-    ) -> Result<(DrainEnd, BatchCounts)> {
-        let engine = self.engine;
-        let worker = Worker::new(engine.clone(), self.stream.clone());
+    async fn work_as(&self, owner: &WorkerId, account: AccountLink, request: &SyncRequest) -> Result<Worked> {
+        let worker = Worker::new(self.engine.clone(), self.stream.clone());
         let mut dispatcher = Dispatcher::new(worker, owner.clone(), account);
-        let mut head = match self.head().await? {
+        let head = match self.finish_at_hand(&mut dispatcher).await? {
             Ok(head) => head,
-            Err(end) => return Ok((end, dispatcher.totals)),
+            Err(end) => return Ok(Worked { end, batch: dispatcher.totals, newest: None }),
         };
-        self.tell_start(&row, head).await?;
-        let outlook = engine.steady(|| engine.store.outlook(&self.stream.id)).await?;
-        if outlook.open > 0 {
-            let end = dispatcher.drain(Scope::AtHand).await?;
-            if end != DrainEnd::Done {
-                return Ok((end, dispatcher.totals));
-            }
-            match self.head().await? {
-                Ok(later) => head = later,
-                Err(end) => return Ok((end, dispatcher.totals)),
-            }
-            row = self.open().await?;
+        let range = match self.locate(request.range).await? {
+            Ok(range) => range,
+            Err(end) => return Ok(Worked { end, batch: dispatcher.totals, newest: None }),
+        };
+        let wanted = range.resolve(self.stream.spec.origin, head);
+        let row = self.open().await?;
+        if !wanted.is_empty() {
+            self.plan(&row, wanted, &range, request.force).await?;
         }
-        self.plan(&row, head, request).await?;
         self.tell_start(&self.open().await?, head).await?;
         let end = dispatcher.drain(Scope::Patient).await?;
+        let engine = self.engine;
         if request.force == Force::Refetch {
             engine.steady(|| engine.store.recount(&self.stream.id, self.stream.spec.table)).await?;
         }
-        Ok((end, dispatcher.totals))
+        let newest = wanted.is_empty().then_some(head.minus(1));
+        Ok(Worked { end, batch: dispatcher.totals, newest })
+    }
+
+    /// Does what an earlier run left undone, and says where the head is after that; or why the run ends before.
+    async fn finish_at_hand(&self, dispatcher: &mut Dispatcher) -> Result<Result<Position, DrainEnd>> {
+        let engine = self.engine;
+        let row = self.open().await?;
+        let head = match self.head().await? {
+            Ok(head) => head,
+            Err(end) => return Ok(Err(end)),
+        };
+        self.tell_start(&row, head).await?;
+        let outlook = engine.steady(|| engine.store.outlook(&self.stream.id)).await?;
+        if outlook.open == 0 {
+            return Ok(Ok(head));
+        }
+        match dispatcher.drain(Scope::AtHand).await? {
+            DrainEnd::Done => self.head().await,
+            end => Ok(Err(end)),
+        }
+    }
+
+    /// The range with its date as a position.
+    async fn locate(&self, range: Range) -> Result<Result<Range, DrainEnd>> {
+        let Some(since) = range.since else { return Ok(Ok(range)) };
+        let source = &self.engine.source;
+        let from = self.ask(async |call| source.position_at(&self.stream.spec.name, since, call).await).await?;
+        Ok(from.map(|from| Range { from: Some(from), since: None, ..range }))
     }
 
     async fn open(&self) -> Result<StreamRow> {
@@ -185,27 +221,35 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    async fn plan(&self, row: &StreamRow, head: Position, request: &SyncRequest) -> Result<()> {
-        let wanted = request.range.resolve(self.stream.spec.origin, head);
+    async fn plan(&self, row: &StreamRow, wanted: Span, range: &Range, force: Force) -> Result<()> {
         let covered = row.span.intersect(wanted);
-        planner::extend(self.engine, &self.stream, row, wanted, &request.range).await?;
-        if request.force == Force::Refetch {
+        planner::extend(self.engine, &self.stream, row, wanted, range).await?;
+        if force == Force::Refetch {
             planner::rescan(self.engine, &self.stream, covered).await?;
         }
         Ok(())
     }
 
-    /// Asks for the head as long as patience lasts; or why the run ends before it is known.
     async fn head(&self) -> Result<Result<Position, DrainEnd>> {
+        let source = &self.engine.source;
+        let head = self.ask(async |call| source.head(&self.stream.spec.name, call).await).await?;
+        if let Ok(head) = head {
+            self.stream.heard_head(head);
+        }
+        Ok(head)
+    }
+
+    /// Asks the remote as long as patience lasts; or why the run ends before there is an answer.
+    async fn ask<T>(&self, question: impl AsyncFn(&Call) -> Result<T, Failure>) -> Result<Result<T, DrainEnd>> {
         let engine = self.engine;
         let clock = &engine.world.clock;
         let call = Call { lane: Lane::Live, beat: Beat::new(clock.clone()) };
         let began = clock.moment();
-        let ask = async {
+        let answer = async {
             let mut attempt = 0;
             loop {
-                match engine.source.head(&self.stream.spec.name, &call).await {
-                    Ok(head) => return Ok(head),
+                match question(&call).await {
+                    Ok(answer) => return Ok(answer),
                     Err(failure) if !self.may_retry(&failure, began) => return Err(EngineError::Remote(failure)),
                     Err(failure) => {
                         attempt += 1;
@@ -219,11 +263,7 @@ impl<'a> Run<'a> {
         tokio::select! {
             biased;
             () = engine.world.stop.asked() => Ok(Err(DrainEnd::Stopped)),
-            head = ask => {
-                let head = head?;
-                self.stream.heard_head(head);
-                Ok(Ok(head))
-            }
+            answer = answer => Ok(Ok(answer?)),
             until = RefusalWatch::new(engine).until_shut_out(engine) => Ok(Err(DrainEnd::GateClosed { until })),
         }
     }
@@ -233,20 +273,22 @@ impl<'a> Run<'a> {
         failure.kind != FailureKind::Redirect && self.engine.world.clock.moment().since(began) < patience
     }
 
-    async fn end(self, end: DrainEnd, batch: BatchCounts, outcome: Option<RunOutcome>) -> Result<SyncReport> {
+    async fn end(self, worked: Worked) -> Result<SyncReport> {
+        let Worked { end, batch, newest } = worked;
         let status = self.engine.stream_status(&self.stream.spec).await?;
-        let outcome = outcome.unwrap_or(if status.complete { RunOutcome::Complete } else { RunOutcome::Incomplete });
-        self.record_end(outcome, &batch).await?;
-        let ending = match end {
-            DrainEnd::Stopped => Ending::Stopped,
-            DrainEnd::Done if status.complete => Ending::Complete,
-            DrainEnd::Done => Ending::Incomplete(Left::Exceptions { next_retry_at: status.next_retry_at }),
-            DrainEnd::Outage { kind } => Ending::Incomplete(Left::Outage { kind }),
-            DrainEnd::GateClosed { until } => {
+        let is_settled = status.complete || status.origin == status.target;
+        let ending = match (end, newest) {
+            (DrainEnd::Stopped, _) => Ending::Stopped,
+            (DrainEnd::Done, Some(newest)) if is_settled => Ending::NothingToDo { newest },
+            (DrainEnd::Done, _) if status.complete => Ending::Complete,
+            (DrainEnd::Done, _) => Ending::Incomplete(Left::Exceptions { next_retry_at: status.next_retry_at }),
+            (DrainEnd::Outage { kind }, _) => Ending::Incomplete(Left::Outage { kind }),
+            (DrainEnd::GateClosed { until }, _) => {
                 let wait = until.since(self.engine.world.clock.moment());
                 Ending::Incomplete(Left::GateClosed { until: self.engine.now() + wait })
             }
         };
+        self.record_end(ending.outcome(), &batch).await?;
         Ok(SyncReport {
             status,
             ending,
@@ -276,3 +318,5 @@ impl<'a> Run<'a> {
         Ok(())
     }
 }
+
+const LEAVE_PATIENCE: Duration = Duration::from_millis(500);

@@ -1,5 +1,6 @@
 //! Hacker News: items by id, one request each. Every id is a key, and nothing an item contains can make it fail.
 
+mod dates;
 mod decode;
 mod extra;
 mod field;
@@ -79,6 +80,15 @@ impl Source for Hn {
 
     fn head<'a>(&'a self, _stream: &'a StreamName, call: &'a Call) -> BoxFuture<'a, Result<Position, Failure>> {
         Box::pin(async move { read_head(&self.gateway.get(head_request(), call, COST).await?) })
+    }
+
+    fn position_at<'a>(
+        &'a self,
+        _stream: &'a StreamName,
+        at: Timestamp,
+        call: &'a Call,
+    ) -> BoxFuture<'a, Result<Position, Failure>> {
+        Box::pin(self.first_since(at, call))
     }
 
     fn discover<'a>(

@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    AbsenceRule, DeadLetterPolicy, Failure, Key, KeySet, Position, Record, Span, StreamName, schema::Table,
+    AbsenceRule, DeadLetterPolicy, Failure, Key, KeySet, Position, Record, Span, StreamName, Timestamp, schema::Table,
 };
 
 use crate::{Call, Gateway};
@@ -13,6 +13,14 @@ pub trait Source: Send + Sync {
     fn gateway(&self) -> &Gateway;
     /// The exclusive end of the axis as the remote has it now.
     fn head<'a>(&'a self, stream: &'a StreamName, call: &'a Call) -> BoxFuture<'a, Result<Position, Failure>>;
+    /// Where the objects of `at` and later begin: at the origin for a time before the first object, at the head for one
+    /// after the last. Rather too low than too high, where the remote does not tell.
+    fn position_at<'a>(
+        &'a self,
+        stream: &'a StreamName,
+        at: Timestamp,
+        call: &'a Call,
+    ) -> BoxFuture<'a, Result<Position, Failure>>;
     /// The keys of a span.
     fn discover<'a>(
         &'a self,

@@ -58,6 +58,11 @@ impl World {
         self.hn.head(stream, &self.call).await.map_err(|failure| failure.kind)
     }
 
+    async fn position_at(&self, seconds: i64) -> Result<Position, FailureKind> {
+        let (stream, at) = (&self.hn.streams()[0].name, Timestamp::from_millis(seconds * 1000));
+        self.hn.position_at(stream, at, &self.call).await.map_err(|failure| failure.kind)
+    }
+
     async fn fetch(&self, ids: impl IntoIterator<Item = i64>) -> BTreeMap<Key, Fetched> {
         let keys: Vec<Key> = ids.into_iter().map(Key::Number).collect();
         let answers = self.hn.fetch(&self.hn.streams()[0].name, &keys, &self.call).await.unwrap();
@@ -82,6 +87,51 @@ async fn the_head_is_one_behind_the_highest_id() {
         assert_eq!(head(200, bad).await, Err(FailureKind::Malformed), "{bad}");
     }
     assert_eq!(head(500, "41").await, Err(FailureKind::Server));
+}
+
+/// A hundred items, ten seconds apart; `odd` replaces bodies.
+fn dated(odd: &[(i64, u16, &str)]) -> World {
+    let body = |id: i64| format!("{{\"id\":{id},\"time\":{},\"type\":\"comment\"}}", FIRST + 10 * id);
+    let mut answers: BTreeMap<i64, (u16, String)> = (1..=100).map(|id| (id, (200, body(id)))).collect();
+    answers.extend(odd.iter().map(|(id, status, body)| (*id, (*status, (*body).to_owned()))));
+    let paths: Vec<_> = answers.into_iter().map(|(id, (status, body))| (item_path(id), status, body)).collect();
+    let answers = paths.iter().map(|(path, status, body)| (path.as_str(), *status, body.as_str()));
+    world(answers.chain([("/v0/maxitem.json", 200, "100")]))
+}
+
+const FIRST: i64 = 1_600_000_000;
+
+fn item_path(id: i64) -> String {
+    format!("/v0/item/{id}.json")
+}
+
+#[tokio::test]
+async fn a_date_is_found_in_few_requests_whatever_is_odd_about_items_on_the_way() {
+    let far_off = format!("{{\"id\":51,\"time\":{},\"type\":\"story\"}}", FIRST + 30_000_000);
+    let odd = [
+        (99, 200, "null"),
+        (100, 200, "null"),
+        (50, 200, "null"),
+        (51, 200, far_off.as_str()),
+        (52, 200, "{\"id\":52,\"type\":\"story\"}"),
+        (76, 500, ""),
+        (77, 404, ""),
+    ];
+    for (odd, requests_max) in [(&[][..], 10), (&odd[..], 24)] {
+        for (seconds, id) in [(-1_000_000, 1), (10, 1), (11, 2), (300, 30), (301, 31), (700, 70), (980, 98), (981, 99)]
+        {
+            let world = dated(odd);
+            assert_eq!(world.position_at(FIRST + seconds).await, Ok(Position(id)), "{seconds} s after the first");
+            let requests = world.table.requests.load(Ordering::Relaxed);
+            assert!(requests <= requests_max, "{requests} requests");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_date_is_not_guessed_when_nothing_answers() {
+    let all: Vec<_> = (1..=100).map(|id| (id, 500, "")).collect();
+    assert_eq!(dated(&all).position_at(FIRST).await, Err(FailureKind::Server));
 }
 
 #[tokio::test]

@@ -1,8 +1,11 @@
 //! The command line as typed: parsing touches nothing.
 
-use std::{net::SocketAddr, path::PathBuf};
+mod spelling;
+
+use std::{fmt, net::SocketAddr, path::PathBuf, str::FromStr};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use highwater_core::Timestamp;
 use highwater_engine::Sample;
 
 #[derive(Debug, Parser)]
@@ -18,6 +21,13 @@ pub(crate) struct Args {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Args {
+    /// The arguments of this process; ends it with a message when they make no sense.
+    pub(crate) fn from_command_line() -> Self {
+        Args::parse_from(spelling::resolve(std::env::args_os()))
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -38,8 +48,8 @@ pub(crate) struct Global {
     #[arg(long, global = true, env = "HIGHWATER_CONFIG", value_name = "PATH")]
     pub(crate) config: Option<PathBuf>,
     /// Store to use instead of the configured one, as sqlite:PATH [env: HIGHWATER_STORE]
-    #[arg(long, global = true, value_name = "URL", num_args = 0..=1, default_missing_value = "")]
-    store: Vec<String>,
+    #[arg(long, global = true, value_name = "URL")]
+    store: Option<String>,
     /// Print the result as JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -52,15 +62,9 @@ pub(crate) struct Global {
 }
 
 impl Global {
-    /// Named by the flag or, failing that, by the environment; the bare flag of `verify --store` names none.
+    /// Named by the flag or, failing that, by the environment.
     pub(crate) fn store_url(&self) -> Option<String> {
-        let named = self.store.iter().rfind(|url| !url.is_empty()).cloned();
-        named.or_else(|| std::env::var("HIGHWATER_STORE").ok().filter(|url| !url.is_empty()))
-    }
-
-    /// `verify --store`, without a URL, asks for a check of the store's own files.
-    pub(crate) fn names_store_only(&self) -> bool {
-        self.store.iter().any(String::is_empty)
+        self.store.clone().or_else(|| std::env::var("HIGHWATER_STORE").ok().filter(|url| !url.is_empty()))
     }
 }
 
@@ -105,6 +109,7 @@ Examples:
   highwater sync hn                        everything up to now
   highwater sync hn --last 10000           only the newest 10,000 ids (later syncs go on from there)
   highwater sync hn --from 1 --to 500000   a range of ids, both ends included
+  highwater sync hn --since 2024-01-31     everything posted since then (UTC; or 2024-01-31T18:00:00Z)
   highwater sync hn --force --last 1000    fetch the newest 1,000 again and count what differed";
 
 #[derive(Debug, ClapArgs)]
@@ -115,6 +120,9 @@ pub(crate) struct SyncArgs {
     /// First id to mirror; lowers the origin, never raises it
     #[arg(long, value_name = "ID", conflicts_with = "last")]
     pub(crate) from: Option<i64>,
+    /// First date to mirror, as 2024-01-31 or 2024-01-31T18:00:00Z; lowers the origin, never raises it
+    #[arg(long, value_name = "DATE", conflicts_with_all = ["from", "last"])]
+    pub(crate) since: Option<Since>,
     /// Last id to mirror, included
     #[arg(long, value_name = "ID")]
     pub(crate) to: Option<i64>,
@@ -124,6 +132,32 @@ pub(crate) struct SyncArgs {
     /// Fetch again what is stored already, and count what differed
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+/// A moment as it was typed, and as we count.
+#[derive(Clone, Debug)]
+pub(crate) struct Since {
+    text: String,
+    pub(crate) at: Timestamp,
+}
+
+impl FromStr for Since {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // A date alone is midnight; jiff would take a date out of longer texts as well, and drop the rest.
+        let is_date = text.len() == "2024-01-31".len();
+        let moment = if is_date { format!("{text}T00:00:00Z") } else { text.to_owned() };
+        let moment: jiff::Timestamp =
+            moment.parse().map_err(|_| "expected a date such as 2024-01-31 or 2024-01-31T18:00:00Z".to_owned())?;
+        Ok(Since { text: text.into(), at: Timestamp::from_millis(moment.as_millisecond()) })
+    }
+}
+
+impl fmt::Display for Since {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 #[derive(Debug, ClapArgs)]
@@ -137,7 +171,7 @@ const VERIFY_EXAMPLES: &str = "\
 Examples:
   highwater verify hn                 all keys up to 10,000, a sample of 10,000 above
   highwater verify hn --sample all    every key
-  highwater verify --store            check the files of the store itself
+  highwater verify --store            check the files of the store itself; before a URL it names the store
 
 Verify repairs nothing; 'highwater sync SOURCE --force' does.
 Exit code 0 means complete and sound, 3 that something is missing, differs or has no explanation.";
@@ -150,6 +184,9 @@ pub(crate) struct VerifyArgs {
     /// How many keys to compare with the remote: a number, or 'all'
     #[arg(long, value_name = "N", value_parser = parse_sample)]
     pub(crate) sample: Option<Sample>,
+    /// Check the files of the store itself; typed as --store without a URL
+    #[arg(long = spelling::CHECK_FILES, hide = true)]
+    pub(crate) check_files: bool,
 }
 
 fn parse_sample(text: &str) -> Result<Sample, String> {
@@ -274,4 +311,37 @@ pub(crate) struct DemoArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CompletionArgs {
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The store named, whether its files are checked, and the source verified.
+    fn verify(line: &str) -> (Option<String>, bool, Option<String>) {
+        let words = ["highwater"].into_iter().chain(line.split(' ')).map(Into::into);
+        let args = Args::try_parse_from(spelling::resolve(words)).unwrap_or_else(|error| panic!("{line}: {error}"));
+        let Command::Verify(verify) = args.command else { panic!("{line} is no verify") };
+        (args.global.store, verify.check_files, verify.source)
+    }
+
+    #[test]
+    fn what_follows_store_tells_whether_it_is_named_or_checked() {
+        let named = |url: &str| Some(url.to_owned());
+        let hn = || Some("hn".to_owned());
+        assert_eq!(verify("verify --store"), (None, true, None));
+        assert_eq!(verify("verify --store hn"), (None, true, hn()));
+        assert_eq!(verify("verify hn --store --json"), (None, true, hn()));
+        assert_eq!(verify("verify --store sqlite:a.db hn"), (named("sqlite:a.db"), false, hn()));
+        assert_eq!(verify("verify hn --store=sqlite:a.db"), (named("sqlite:a.db"), false, hn()));
+        assert_eq!(verify("verify --store postgres://u@h/d --store"), (named("postgres://u@h/d"), true, None));
+        assert_eq!(verify("--store sqlite:a.db verify --store"), (named("sqlite:a.db"), true, None));
+        assert_eq!(verify("--store sqlite:a.db verify --store hn"), (named("sqlite:a.db"), true, hn()));
+        assert_eq!(verify("--config verify verify --store"), (None, true, None));
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        <Args as clap::CommandFactory>::command().debug_assert();
+    }
 }

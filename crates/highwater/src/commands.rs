@@ -12,14 +12,11 @@ mod verify;
 
 use crate::{
     args::{Args, Command},
-    exit::{Exit, Trouble},
+    exit::Exit,
 };
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<Exit> {
     let global = &args.global;
-    if global.names_store_only() && !matches!(args.command, Command::Verify(_)) {
-        return Err(Trouble::usage("--store needs a URL").hint("for example --store sqlite:highwater.db").into());
-    }
     match args.command {
         Command::Init(args) => init::run(global, &args),
         Command::Sync(args) => sync::run(global, &args).await,

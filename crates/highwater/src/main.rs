@@ -12,7 +12,6 @@ mod signals;
 
 use std::{process::ExitCode, time::Duration};
 
-use clap::Parser;
 use highwater_engine::EngineError;
 use highwater_store::{ErrorKind, StoreError};
 
@@ -26,7 +25,7 @@ use crate::{
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = Args::from_command_line();
     start_logging(args.global.verbose, args.global.quiet);
     // The only provider compiled in; a second call would mean one is installed already.
     rustls::crypto::aws_lc_rs::default_provider().install_default().ok();

@@ -11,7 +11,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("highwater-engine", &["highwater-core", "highwater-store", "highwater-sources"]),
     ("highwater-sim", &["highwater-core", "highwater-store", "highwater-sources", "highwater-engine"]),
     ("highwater", &["highwater-core", "highwater-store", "highwater-sources", "highwater-engine", "highwater-sim"]),
-    ("highwater-bench", &["highwater-core", "highwater-sources"]),
+    ("highwater-bench", &["highwater-core", "highwater-sources", "highwater-store"]),
     ("xtask", &["highwater-pg-server"]),
 ];
 

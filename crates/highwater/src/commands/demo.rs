@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::Context;
 use highwater_sim::{Expected, FaultPlan, HnSim, Seed, World, server};
+use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 use tokio::{
     net::TcpListener,
@@ -38,20 +39,27 @@ pub(super) async fn run(global: &Global, args: &DemoArgs) -> anyhow::Result<Exit
     let stop = CancellationToken::new();
     let work = async {
         tokio::select! {
-            exit = tour.walk() => exit,
+            findings = tour.walk() => findings,
             served = server::serve(listener, sim, stop.clone()) => {
                 served.context("the simulator failed")?;
-                Ok(Exit::Interrupted)
+                anyhow::bail!("the simulator has stopped")
             }
         }
     };
-    let (exit, signal) = Signals::listen()?.guard(&stop, work).await;
-    let exit = signal.map_or_else(|| exit, Ok)?;
-    if args.keep {
-        let kept = folder.keep();
-        out::data(&format!("kept: {}", kept.join("highwater.db").display()));
+    let (findings, signal) = Signals::listen()?.guard(&stop, work).await;
+    let kept = args.keep.then(|| folder.keep().join("highwater.db"));
+    if let Some(path) = kept.as_ref().filter(|_| !global.json) {
+        out::data(&format!("kept: {}", path.display()));
     }
-    Ok(exit)
+    if let Some(exit) = signal {
+        return Ok(exit);
+    }
+    let mut findings = findings?;
+    if global.json {
+        findings["kept"] = json!(kept);
+        out::data(&findings.to_string());
+    }
+    Ok(Exit::Complete)
 }
 
 struct Tour<'a> {
@@ -61,6 +69,12 @@ struct Tour<'a> {
     items: u64,
     global: &'a Global,
     address: std::net::SocketAddr,
+}
+
+/// How a command of the tour ended, and what it printed as its result if that was asked for.
+struct Ended {
+    code: i32,
+    result: Json,
 }
 
 impl<'a> Tour<'a> {
@@ -81,7 +95,8 @@ impl<'a> Tour<'a> {
         Ok(Tour { folder: folder.into(), program, sim, items, global, address })
     }
 
-    async fn walk(&self) -> anyhow::Result<Exit> {
+    /// Takes the tour, and says what was found on it.
+    async fn walk(&self) -> anyhow::Result<Json> {
         let items = out::grouped(self.items);
         self.tell(&format!("A simulated Hacker News with {items} items listens on http://{}.", self.address));
         self.tell(
@@ -98,17 +113,18 @@ impl<'a> Tour<'a> {
         self.tell("\n4. verify: every id, against the remote:");
         let verified = self.finish(self.start(&["verify", "hn", "--sample", "all"])?).await?;
         self.tell("\n5. The items that never answer, each with its reason:");
-        self.finish(self.start(&["dead-letters", "list", "hn"])?).await?;
-        self.conclude(killed_at, synced, verified)
+        let letters = self.finish(self.start(&["dead-letters", "list", "hn"])?).await?;
+        self.conclude(killed_at, &synced, &verified, &letters)
     }
 
-    fn conclude(&self, killed_at: u64, synced: i32, verified: i32) -> anyhow::Result<Exit> {
+    fn conclude(&self, killed_at: u64, synced: &Ended, verified: &Ended, letters: &Ended) -> anyhow::Result<Json> {
         let stats = self.sim.stats().report();
         let unreachable =
             (1..=self.items).filter(|id| matches!(self.sim.expected(*id), Expected::Unreachable(_))).count();
         // Dead letters are planned by the simulator, so "finished, but something is unaccounted for" is right here.
         let expected = if unreachable == 0 { Exit::Complete } else { Exit::Unaccounted };
-        if synced != i32::from(expected.code()) || verified != i32::from(expected.code()) {
+        if [synced.code, verified.code] != [i32::from(expected.code()); 2] {
+            let (synced, verified) = (synced.code, verified.code);
             let message = format!("the demo did not end as planned: sync ended with {synced}, verify with {verified}");
             return Err(Trouble::new(Exit::Failed, message).hint("run it with --keep and look at the store").into());
         }
@@ -122,22 +138,39 @@ impl<'a> Tour<'a> {
             stats.retry_after_violations,
             expected.code(),
         ));
-        Ok(Exit::Complete)
+        Ok(json!({
+            "items": self.items,
+            "requests": stats.requests,
+            "requests_before_kill": killed_at,
+            "requests_while_told_to_wait": stats.retry_after_violations,
+            "never_answer": unreachable,
+            "sync": synced.result,
+            "verify": verified.result,
+            "dead_letters": letters.result["dead_letters"],
+        }))
     }
 
     fn start(&self, arguments: &[&str]) -> anyhow::Result<Child> {
         let mut command = Command::new(&self.program);
         command.args(arguments).arg("--config").arg(self.folder.join("highwater.toml"));
         command.env_remove("HIGHWATER_STORE").stdin(Stdio::null()).kill_on_drop(true);
-        if self.global.quiet {
+        if self.global.json {
+            command.arg("--json").stdout(Stdio::piped());
+        } else if self.global.quiet {
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
         command.spawn().context("cannot start a second highwater")
     }
 
-    async fn finish(&self, mut child: Child) -> anyhow::Result<i32> {
-        let status = child.wait().await?;
-        status.code().context("a second highwater was killed from outside")
+    async fn finish(&self, child: Child) -> anyhow::Result<Ended> {
+        let output = child.wait_with_output().await?;
+        let code = output.status.code().context("a second highwater was killed from outside")?;
+        let result = if self.global.json {
+            serde_json::from_slice(&output.stdout).context("a second highwater printed no result")?
+        } else {
+            Json::Null
+        };
+        Ok(Ended { code, result })
     }
 
     async fn kill_half_way(&self, child: &mut Child) -> anyhow::Result<u64> {
@@ -155,7 +188,7 @@ impl<'a> Tour<'a> {
     }
 
     fn tell(&self, text: &str) {
-        if !self.global.quiet {
+        if !self.global.quiet && !self.global.json {
             out::data(text);
         }
     }

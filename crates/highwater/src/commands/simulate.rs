@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use highwater_sim::{FaultPlan, HnSim, Seed, World, server};
+use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +24,12 @@ pub(super) async fn run(global: &Global, args: &SimulateArgs) -> anyhow::Result<
         .await
         .map_err(|error| Trouble::usage(format!("cannot listen on {}: {error}", args.listen)))?;
     let address = listener.local_addr()?;
-    out::data(&format!("listening on http://{address}"));
+    let url = format!("http://{address}");
+    if global.json {
+        out::data(&json!({ "listening": url }).to_string());
+    } else {
+        out::data(&format!("listening on {url}"));
+    }
     if !global.quiet {
         out::complain("truth at /_sim/truth, counters at /_sim/stats; stop with Ctrl-C");
     }

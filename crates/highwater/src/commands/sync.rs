@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use highwater_core::{ExceptionState, Position};
+use highwater_core::{ExceptionState, Position, Timestamp};
 use highwater_engine::{Ending, Force, Left, Range, SyncReport, SyncRequest};
+use highwater_sources::Clock;
 use highwater_store::Store;
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
@@ -12,7 +13,7 @@ use crate::{
     args::{Global, SyncArgs},
     commands::status::stream_json,
     config::SourceConfig,
-    exit::Exit,
+    exit::{Exit, Trouble},
     out,
     progress::{self, Progress},
     settings::{Access, Settings},
@@ -20,11 +21,11 @@ use crate::{
 };
 
 pub(super) async fn run(global: &Global, args: &SyncArgs) -> anyhow::Result<Exit> {
+    let request = request(args, Clock::system().now())?;
     let settings = Settings::load(global)?;
     let sources = chosen(&settings, &args.sources)?;
     let signals = Signals::listen()?;
     let store = settings.open_store(Access::Write).await?;
-    let request = request(args);
     let stop = CancellationToken::new();
     let work = async {
         let mut reports = Vec::new();
@@ -65,11 +66,22 @@ fn chosen<'a>(settings: &'a Settings, names: &[String]) -> anyhow::Result<Vec<&'
     names.iter().map(|name| Ok(settings.config.source(name)?)).collect()
 }
 
-fn request(args: &SyncArgs) -> SyncRequest {
-    SyncRequest {
-        range: Range { from: args.from.map(Position), to: args.to.map(Position), last: args.last },
-        force: if args.force { Force::Refetch } else { Force::No },
+fn request(args: &SyncArgs, now: Timestamp) -> Result<SyncRequest, Trouble> {
+    if let Some((from, to)) = args.from.zip(args.to).filter(|(from, to)| from > to) {
+        return Err(Trouble::usage(format!("--from {from} lies after --to {to}")).hint("both ends are included"));
     }
+    if let Some(since) = args.since.as_ref().filter(|since| since.at > now) {
+        return Err(Trouble::usage(format!("--since {since} lies in the future")).hint("dates are in UTC"));
+    }
+    Ok(SyncRequest {
+        range: Range {
+            from: args.from.map(Position),
+            since: args.since.as_ref().map(|since| since.at),
+            to: args.to.map(Position),
+            last: args.last,
+        },
+        force: if args.force { Force::Refetch } else { Force::No },
+    })
 }
 
 /// One source, with progress on the side. Also what `dead-letters replay --now` does.
@@ -97,7 +109,7 @@ pub(super) async fn sync_source(
 
 fn exit_of(reports: &[SyncReport], signal: Option<Exit>) -> Exit {
     let worst = reports.iter().map(|report| match report.ending {
-        Ending::Complete => Exit::Complete,
+        Ending::Complete | Ending::NothingToDo { .. } => Exit::Complete,
         Ending::Incomplete(_) => Exit::Unaccounted,
         Ending::Stopped => signal.unwrap_or(Exit::Interrupted),
     });
@@ -127,7 +139,7 @@ fn report_json(report: &SyncReport) -> Json {
         "source": report.status.source.as_str(),
         "outcome": outcome,
         "detail": why,
-        "next_retry_at": report.status.next_retry_at.map(highwater_core::Timestamp::as_millis),
+        "next_retry_at": report.status.next_retry_at.map(Timestamp::as_millis),
         "run": {
             "stored": report.batch.stored(),
             "new": report.batch.new,
@@ -151,6 +163,10 @@ fn report_json(report: &SyncReport) -> Json {
 fn outcome(report: &SyncReport) -> (&'static str, Option<String>) {
     match &report.ending {
         Ending::Complete => ("complete", None),
+        Ending::NothingToDo { newest } => (
+            "nothing to do",
+            Some(format!("the range asked for is empty, the newest {} is {newest}", report.status.axis)),
+        ),
         Ending::Stopped => ("stopped", Some("run the same command again to go on".into())),
         Ending::Incomplete(left) => ("incomplete", Some(why(report, left))),
     }
@@ -185,6 +201,9 @@ fn why(report: &SyncReport, left: &Left) -> String {
 fn summary(report: &SyncReport) -> String {
     let status = &report.status;
     let (outcome, why) = outcome(report);
+    if let (Ending::NothingToDo { .. }, Some(why)) = (&report.ending, &why) {
+        return format!("{}/{}: {outcome}: {why}", status.source, status.stream);
+    }
     let seconds = report.duration.as_secs_f64().max(1e-9);
     let number = |state| out::grouped(status.exceptions(state));
     let mut lines = vec![

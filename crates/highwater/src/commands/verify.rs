@@ -23,7 +23,7 @@ use crate::{
 
 pub(super) async fn run(global: &Global, args: &VerifyArgs) -> anyhow::Result<Exit> {
     let settings = Settings::load(global)?;
-    let store_exit = if global.names_store_only() { Some(verify_store(global, &settings).await?) } else { None };
+    let store_exit = if args.check_files { Some(verify_store(global, &settings).await?) } else { None };
     match (&args.source, store_exit) {
         (Some(source), store_exit) => {
             let exit = verify_source(global, args, &settings, source).await?;

@@ -54,6 +54,43 @@ fn the_last_ids_alone_are_a_whole_mirror_of_them() {
 }
 
 #[test]
+fn a_date_is_found_among_the_times_of_the_items() {
+    let scene = Scene::new();
+    scene.home.run(&["sync", "hn"]).exits(0);
+    // Times of the simulator never go back, so that the first item of a moment is the lowest that is not older.
+    let sql = "SELECT strftime('%Y-%m-%dT%H:%M:%SZ', time, 'unixepoch') FROM hn_items WHERE id = 700";
+    let date: String = scene.home.database().one(sql);
+    let fresh = Home::new(&scene.sim.url(), LIMITS);
+    let before = scene.sim.item_requests();
+    fresh.run(&["sync", "hn", "--since", &date]).exits(0);
+    let asked = scene.sim.item_requests() - before - 301;
+    assert!((1..=30).contains(&asked), "{asked} requests to find a date");
+    assert_mirrors(&fresh.database(), &scene.sim, 700, 1000);
+
+    fresh.run(&["sync", "hn", "--since", "2006-10-01"]).exits(0);
+    assert_eq!(fresh.status()["origin"], 1, "a date before the first item is the beginning");
+    assert_mirrors(&fresh.database(), &scene.sim, 1, 1000);
+}
+
+#[test]
+fn a_range_beyond_the_newest_id_is_nothing_to_do() {
+    let scene = Scene::new();
+    for range in [["--from", "1001"], ["--from", "999999999"], ["--since", "2024-02-29"]] {
+        let done = scene.home.run(&["sync", "hn", range[0], range[1]]).exits(0);
+        assert_eq!(done.out, "hn/items: nothing to do: the range asked for is empty, the newest id is 1000\n");
+    }
+    assert_eq!(scene.home.run(&["status", "--json"]).exits(0).json()["sources"], Json::Array(Vec::new()));
+    let outcomes = scene.home.database().all::<String>("SELECT DISTINCT outcome FROM ingest_runs");
+    assert_eq!(outcomes, ["complete"]);
+
+    assert_eq!(scene.sync(&["--from", "401", "--to", "600"]), (200, 401, 600));
+    assert_eq!(scene.sync(&["--from", "1001"]), (0, 401, 600), "an empty range adds nothing");
+    let done = scene.home.run(&["sync", "hn", "--from", "1001", "--json"]).exits(0).json();
+    assert_eq!(done["streams"][0]["outcome"], "nothing to do");
+    assert_eq!(scene.sync(&[]), (400, 401, 1000));
+}
+
+#[test]
 fn force_fetches_again_and_counts_what_differed() {
     let scene = Scene::new();
     assert_eq!(scene.sync(&[]), (1000, 1, 1000));

@@ -1,10 +1,10 @@
 //! Mistakes of the operator: each is refused with what is wrong and what to do, and with its exit code.
 
-use std::{fs, net::TcpListener};
+use std::{fs, net::TcpListener, time::Duration};
 
 use serde_json::Value as Json;
 
-use crate::support::{Database, FAST, Home, Reply, Server, Sim, item};
+use crate::support::{Database, FAST, Home, Reply, Server, Sim, item, until};
 
 /// A port nobody listens on.
 fn nowhere() -> String {
@@ -26,7 +26,17 @@ fn bad_usage_is_refused_with_what_is_wrong() {
     }
     home.run(&["sync", "hn", "--from", "1", "--last", "5"]).exits(2).complains(&["--from", "--last"]);
     home.run(&["sync", "hn", "--last", "0"]).exits(2);
-    home.run(&["sync", "hn", "--store"]).exits(2).complains(&["--store needs a URL"]);
+    home.run(&["sync", "hn", "--from", "9", "--to", "5"]).exits(2).complains(&["--from 9", "--to 5"]);
+    for date in ["yesterday", "2024-02-30", "2024-01", "2024-01-31T10:00", "20240131", ""] {
+        home.run(&["sync", "hn", "--since", date]).exits(2).complains(&[&format!("'{date}'"), "2024-01-31"]);
+    }
+    home.run(&["sync", "hn", "--since", "2999-12-31"]).exits(2).complains(&["2999-12-31 lies in the future"]);
+    for other in [["--from", "5"], ["--last", "5"]] {
+        home.run(&["sync", "hn", "--since", "2024-01-31", other[0], other[1]])
+            .exits(2)
+            .complains(&["--since", other[0]]);
+    }
+    home.run(&["sync", "hn", "--store"]).exits(2).complains(&["--store <URL>"]);
     home.run(&["sync", "hn", "--store", "mongodb://x"]).exits(2).complains(&["mongodb://x", "sqlite:"]);
     home.run(&["sync", "hn", "--store", "sqlite:no/such/folder/x.db"]).exits(2).complains(&["no/such/folder", "hint"]);
     home.run(&["verify"]).exits(2);
@@ -111,6 +121,10 @@ fn the_store_is_where_the_flag_the_environment_or_the_file_says() {
     let mut both = home.command(&["sync", "hn", "--store", "sqlite:stronger.db"]);
     both.env("HIGHWATER_STORE", "sqlite:weaker.db");
     home.launch(both).wait().exits(0);
+    let checked = home.run(&["--store", "sqlite:flag.db", "verify", "--store"]).exits(0);
+    assert_eq!(checked.out, "sqlite:flag.db: sound\n");
+    let both = home.run(&["verify", "--store", "hn", "--store", "sqlite:flag.db"]).exits(0);
+    assert!(both.out.starts_with("sqlite:flag.db: sound\nhn/items 1..20: complete"), "{}", both.out);
     let made = |name: &str| home.path(name).exists();
     assert_eq!(["flag.db", "environment.db", "stronger.db"].map(made), [true; 3]);
     assert_eq!(["weaker.db", "highwater.db"].map(made), [false; 2]);
@@ -142,5 +156,9 @@ fn a_rehearsal_prints_a_plan_it_understands() {
     let home = Home::bare();
     let plan = home.run(&["simulate", "--print-plan"]).exits(0).out;
     Sim::planned(100, &plan);
+    let simulating = home.start(&["simulate", "hn", "--items", "100", "--listen", "127.0.0.1:0", "--json"]);
+    let said =
+        until("a line of JSON", Duration::from_secs(10), || serde_json::from_str::<Json>(&simulating.out()).ok());
+    assert!(said["listening"].as_str().unwrap().starts_with("http://127.0.0.1:"), "{said}");
     assert!(home.run(&["completions", "bash"]).exits(0).out.contains("dead-letters"));
 }

@@ -71,6 +71,10 @@ impl Running {
         self.child.wait().unwrap();
     }
 
+    pub(crate) fn out(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.out).unwrap()).into_owned()
+    }
+
     pub(crate) fn err(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.err).unwrap()).into_owned()
     }

@@ -1,0 +1,99 @@
+//! Which item was the first of a date: a binary search over the items' own times, which hardly ever go back. Items
+//! without a usable time are stepped over, and the search is bounded, so that nothing odd can make it fail or go on.
+
+use highwater_core::{Failure, Position, Timestamp};
+
+use super::{
+    COST, Hn,
+    decode::{self, Document},
+    expect_ok, head_request, item_request, read_head,
+};
+use crate::{Call, GatewayError};
+
+/// Fifty million items take 26 halvings; the rest is for items to step over.
+const REQUESTS_MAX: u32 = 72;
+/// How far from an item without a usable time the next ones are asked for: unpublished ids come in runs.
+const STEPS: [i64; 8] = [0, 1, 2, 4, 8, 16, 32, 64];
+/// Neighbours in time that are not neighbours in id. A time further outside of what is known of both sides is wrong: a
+/// few items are years off.
+const SLACK: i64 = 24 * 3600;
+
+impl Hn {
+    /// The lowest id that is not known to be older than `at`.
+    pub(super) async fn first_since(&self, at: Timestamp, call: &Call) -> Result<Position, Failure> {
+        let head = read_head(&self.gateway.get(head_request(), call, COST).await?)?;
+        let at = at.as_millis().div_euclid(1000);
+        let now = self.now().as_millis().div_euclid(1000);
+        let mut search = Search { low: 1, high: head.0, earliest: i64::MIN, latest: now, requests: 0 };
+        let newest = STEPS.map(|step| head.0 - 1 - step);
+        if let Some((id, time)) = self.first_time(&newest, &mut search, call).await? {
+            if time < at {
+                return Ok(Position(id + 1));
+            }
+            search.latest = time;
+        }
+        while search.low < search.high && search.requests < REQUESTS_MAX {
+            let middle = search.low + (search.high - search.low) / 2;
+            let found = self.first_time(&STEPS.map(|step| middle + step), &mut search, call).await?;
+            search.narrow(middle, found, at);
+        }
+        Ok(Position(search.low))
+    }
+
+    /// The first of these ids that has a usable time. Fails only if not one of them is answered for.
+    async fn first_time(&self, ids: &[i64], search: &mut Search, call: &Call) -> Result<Option<(i64, i64)>, Failure> {
+        let mut failed = None;
+        let mut answered = false;
+        for id in ids.iter().copied().filter(|id| (search.low..search.high).contains(id)) {
+            search.requests += 1;
+            match self.time_of(id, call).await {
+                Ok(Some(time)) if search.admits(time) => return Ok(Some((id, time))),
+                Ok(_) => answered = true,
+                Err(GatewayError::Failed(failure)) => failed = Some(failure),
+                Err(stopped @ GatewayError::Stopped(_)) => return Err(stopped.into()),
+            }
+        }
+        match failed {
+            Some(failure) if !answered => Err(failure),
+            _ => Ok(None),
+        }
+    }
+
+    async fn time_of(&self, id: i64, call: &Call) -> Result<Option<i64>, GatewayError> {
+        let response = self.gateway.get(item_request(id), call, COST).await?;
+        Ok(match decode::decode(expect_ok(&response)?)? {
+            Document::Item(item) if item.id == Some(id) => item.time,
+            Document::Item(_) | Document::Null => None,
+        })
+    }
+}
+
+/// Ids below `low` are older than the date, those from `high` on are not; with the times next to both ends, in seconds.
+struct Search {
+    low: i64,
+    high: i64,
+    earliest: i64,
+    latest: i64,
+    requests: u32,
+}
+
+impl Search {
+    fn admits(&self, time: i64) -> bool {
+        time >= self.earliest.saturating_sub(SLACK) && time <= self.latest.saturating_add(SLACK)
+    }
+
+    /// What is not known to be older is rather mirrored than left out.
+    fn narrow(&mut self, middle: i64, found: Option<(i64, i64)>, at: i64) {
+        match found {
+            Some((id, time)) if time < at => {
+                self.low = id + 1;
+                self.earliest = self.earliest.max(time);
+            }
+            Some((_, time)) => {
+                self.high = middle;
+                self.latest = self.latest.min(time);
+            }
+            None => self.high = middle,
+        }
+    }
+}
