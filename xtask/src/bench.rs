@@ -1,9 +1,10 @@
-//! `cargo xtask bench hn`: the product against the fastest fetch possible, against its targets and against peers, all
+//! `cargo xtask bench`: the product against the fastest fetch possible, against its targets and against peers, all
 //! in one run on one simulator, because only ratios survive a change of machine.
 
 mod child;
 mod figures;
 mod peers;
+mod postgres;
 mod round;
 mod simulator;
 mod sync;
@@ -36,6 +37,16 @@ pub(crate) struct Args {
     /// Print the raw figures as JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct PostgresArgs {
+    /// Items of the simulated Hacker News [default: 200,000, quick 40,000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..))]
+    items: Option<u64>,
+    /// Fewer items and one round instead of three: to see that it runs
+    #[arg(long)]
+    quick: bool,
 }
 
 /// How much is measured.
@@ -85,11 +96,22 @@ pub(crate) fn run(args: &Args, workspace: &Workspace) -> anyhow::Result<()> {
     fs::remove_dir_all(&bench.scratch).context("cannot remove the scratch folder")
 }
 
+pub(crate) fn run_postgres(args: &PostgresArgs, workspace: &Workspace) -> anyhow::Result<()> {
+    build(workspace)?;
+    let bench = Bench::new(workspace, size(args.items, args.quick))?;
+    postgres::run(&bench)?;
+    fs::remove_dir_all(&bench.scratch).context("cannot remove the scratch folder")
+}
+
 impl Args {
     fn size(&self) -> Size {
-        let (rounds, items) = if self.quick { (1, 40_000) } else { (3, 200_000) };
-        Size { rounds, items: self.items.unwrap_or(items) }
+        size(self.items, self.quick)
     }
+}
+
+fn size(items: Option<u64>, quick: bool) -> Size {
+    let (rounds, usual) = if quick { (1, 40_000) } else { (3, 200_000) };
+    Size { rounds, items: items.unwrap_or(usual) }
 }
 
 /// In one command, so that both programs get the same dependencies with the same features.

@@ -35,6 +35,8 @@ enum Command {
 enum Bench {
     /// Hacker News, simulated, into SQLite
     Hn(bench::Args),
+    /// The same into PostgreSQL: beside SQLite, by several processes, and the queue under claimers
+    Postgres(bench::PostgresArgs),
 }
 
 fn main() -> ExitCode {
@@ -53,6 +55,7 @@ fn run(command: &Command) -> anyhow::Result<()> {
         Command::Ci(args) => ci::run(args, &workspace),
         Command::Tidy => tidy::run(&workspace),
         Command::Bench(Bench::Hn(args)) => bench::run(args, &workspace),
+        Command::Bench(Bench::Postgres(args)) => bench::run_postgres(args, &workspace),
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod control;
 mod lean;
+mod postgres;
 mod product;
 mod report;
 mod tables;
@@ -33,6 +34,20 @@ enum Command {
         #[arg(long)]
         items: u32,
     },
+    /// Rows a second that a bare bulk upsert reaches on a PostgreSQL server
+    Ceiling {
+        url: String,
+        #[arg(long)]
+        items: u64,
+    },
+    /// Segments a second that eight claimers get, before and after many updates
+    Claims {
+        url: String,
+        #[arg(long)]
+        segments: u32,
+        #[arg(long)]
+        updates: u32,
+    },
     /// Count rows and bytes of every table of a SQLite store
     Tables { path: PathBuf },
 }
@@ -62,6 +77,10 @@ fn main() -> anyhow::Result<()> {
     let line = match &Args::parse().command {
         Command::Fetch(args) => serde_json::to_string(&fetch(args)?)?,
         Command::Control { path, items } => serde_json::to_string(&control::measure(path, *items)?)?,
+        Command::Ceiling { url, items } => serde_json::to_string(&postgres::ceiling(url, *items)?)?,
+        Command::Claims { url, segments, updates } => {
+            serde_json::to_string(&postgres::claims(url, *segments, *updates)?)?
+        }
         Command::Tables { path } => serde_json::to_string(&tables::read(path)?)?,
     };
     println!("{line}");

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a step that fails is a failed case")]
 
+pub mod accounts;
 pub mod exceptions;
 pub mod frontier;
 pub mod leases;
@@ -33,6 +34,11 @@ macro_rules! cases {
 }
 
 cases! { ($)
+    accounts:
+        a_closed_gate_outlives_the_process
+        shares_are_given_back_by_leaving_or_dying
+        who_is_at_work_is_listed_with_what_it_holds
+        a_run_ends_once;
     leases:
         a_late_commit_is_fenced_off
         a_silent_segment_is_taken_over_after_its_ttl

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     path::Path,
-    process::Command,
+    process::{Child, Command, Stdio},
     time::Duration,
 };
 
@@ -44,6 +44,18 @@ pub(super) fn finish(command: &mut Command, scratch: &Path) -> anyhow::Result<Fi
     let seconds = watch.seconds();
     ensure!(status.success(), "{} ended with {status}", shown(command));
     Ok(Finished { seconds, cpu_seconds, peak_rss_mb, output: fs::read_to_string(&output)? })
+}
+
+/// A program that runs beside others, its output thrown away.
+pub(super) fn start(command: &mut Command) -> anyhow::Result<(Child, String)> {
+    let child = command.stdout(Stdio::null()).spawn().with_context(|| shown(command))?;
+    Ok((child, shown(command)))
+}
+
+pub(super) fn ended((mut child, name): (Child, String)) -> anyhow::Result<()> {
+    let status = child.wait()?;
+    ensure!(status.success(), "{name} ended with {status}");
+    Ok(())
 }
 
 /// For programs that print their own rate as one line of JSON.

@@ -130,11 +130,11 @@ fn against_peers(rounds: &[Round]) -> Vec<Judged> {
     PEERS.iter().filter_map(judge).collect()
 }
 
-fn judged(name: &str, values: impl Iterator<Item = f64>, target: Target) -> Option<Judged> {
+pub(super) fn judged(name: &str, values: impl Iterator<Item = f64>, target: Target) -> Option<Judged> {
     median(values).map(|value| Judged { name: name.to_owned(), value, target: Some(target) })
 }
 
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+pub(super) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<_> = values.collect();
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

@@ -41,10 +41,9 @@ impl Bench {
         fs::create_dir(&folder).context("cannot make a folder for the store")?;
         let store = folder.join("highwater.db");
         let config = folder.join("bench.toml");
-        fs::write(&config, config_text(url, &store, in_flight)).context("cannot write the configuration")?;
-        let mut command = Command::new(&self.highwater);
-        command.env_remove("HIGHWATER_CONFIG").env_remove("HIGHWATER_STORE").arg("--config").arg(&config);
-        let finished = child::finish(command.args(["sync", "hn", "--quiet", "--json"]), &self.scratch)?;
+        let store_url = format!("sqlite:{}", store.display());
+        fs::write(&config, config_text(url, &store_url, in_flight)).context("cannot write the configuration")?;
+        let finished = child::finish(&mut self.sync_command(&config), &self.scratch)?;
         let tables = self.tables(&store)?;
         let control_seconds = self.control_seconds(&folder, items)?;
         fs::remove_dir_all(&folder)?;
@@ -53,6 +52,13 @@ impl Bench {
         let child::Finished { seconds, cpu_seconds, peak_rss_mb, .. } = finished;
         let rate = Rate { items, seconds, items_per_second: items as f64 / seconds, peak_rss_mb };
         Ok(Synced { rate, control: share(&tables), control_time: cpu_seconds.map(|run| control_seconds / run) })
+    }
+
+    pub(super) fn sync_command(&self, config: &Path) -> Command {
+        let mut command = Command::new(&self.highwater);
+        command.env_remove("HIGHWATER_CONFIG").env_remove("HIGHWATER_STORE").arg("--config").arg(config);
+        command.args(["sync", "hn", "--quiet", "--json"]);
+        command
     }
 
     /// Processor time of the same run without its rows.
@@ -69,8 +75,8 @@ impl Bench {
     }
 }
 
-fn config_text(url: &str, store: &Path, in_flight: u32) -> String {
-    let store = Value::String(format!("sqlite:{}", store.display()));
+pub(super) fn config_text(url: &str, store: &str, in_flight: u32) -> String {
+    let store = Value::String(store.to_owned());
     format!(
         "[store]\nurl = {store}\n[sources.hn]\nkind = \"hn\"\nbase_url = \"{url}\"\n\
          [sources.hn.limits]\nrate = \"unlimited\"\nin_flight = {in_flight}\n"
@@ -110,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_configuration_is_toml() {
-        let text = config_text("http://127.0.0.1:1", Path::new("/a \"b\"/c.db"), 64);
+        let text = config_text("http://127.0.0.1:1", "sqlite:/a \"b\"/c.db", 64);
         let config: toml::Table = toml::from_str(&text).unwrap();
         assert_eq!(config["store"]["url"].as_str(), Some("sqlite:/a \"b\"/c.db"));
         assert_eq!(config["sources"]["hn"]["limits"]["in_flight"].as_integer(), Some(64));

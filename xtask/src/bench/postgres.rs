@@ -1,0 +1,158 @@
+//! `cargo xtask bench postgres`: the same mirror in PostgreSQL beside the one in SQLite, one process beside two, and the
+//! queue under claimers, on a server that waits for its disk.
+
+use std::{fs, process::Command};
+
+use anyhow::{Context, anyhow};
+use highwater_pg_server::{Durability, Server};
+use serde::Deserialize;
+
+use super::{
+    Bench, child,
+    figures::{Figures, Judged, Measured, Target, judged, median},
+    round,
+    simulator::Simulator,
+    sync::config_text,
+    table,
+};
+use crate::{stopwatch::Stopwatch, workspace::read};
+
+const IN_FLIGHT: u32 = 64;
+/// Each process; with the latency of `round` the source then is what limits a process.
+const SLOW_IN_FLIGHT: u32 = 128;
+const SLOW_ITEMS: u64 = 40_000;
+const SEGMENTS: u32 = 60_000;
+const UPDATES: u32 = 1_000_000;
+
+/// Items a second.
+struct Round {
+    sqlite: f64,
+    one: f64,
+    two: f64,
+    slow_one: f64,
+    slow_two: f64,
+    ceiling: f64,
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    fresh_per_second: f64,
+    worn_per_second: f64,
+}
+
+pub(super) fn run(bench: &Bench) -> anyhow::Result<()> {
+    let server = Server::start(Durability::Full).map_err(|error| anyhow!(error))?;
+    let mut schemas = Schemas { server: &server, count: 0 };
+    let rounds = rounds(bench, &mut schemas)?;
+    let claims: Claims = claims(bench, &schemas.fresh())?;
+    let figures = figures(&rounds, &claims);
+    print!("{}", table::draw(&figures));
+    Ok(())
+}
+
+/// A schema for each run, so that none meets the rows of another.
+struct Schemas<'a> {
+    server: &'a Server,
+    count: u32,
+}
+
+impl Schemas<'_> {
+    fn fresh(&mut self) -> String {
+        self.count += 1;
+        format!("{}?schema=bench{}", self.server.url(), self.count)
+    }
+}
+
+fn rounds(bench: &Bench, schemas: &mut Schemas<'_>) -> anyhow::Result<Vec<Round>> {
+    let plan = bench.scratch.join("latency.toml");
+    fs::write(&plan, round::latency_plan()).context("cannot write the fault plan")?;
+    let quick = Simulator::start(&bench.highwater, bench.size.items, "none")?;
+    let slow_items = bench.size.items.min(SLOW_ITEMS);
+    let slow = Simulator::start(&bench.highwater, slow_items, &plan.to_string_lossy())?;
+    let mut rounds = Vec::new();
+    for number in 1..=bench.size.rounds {
+        eprintln!("round {number} of {}", bench.size.rounds);
+        let mut rate = |name: &str, processes, simulator: &Simulator, items, in_flight| {
+            let store = schemas.fresh();
+            let rate = bench.processes(processes, simulator.url(), &store, items, in_flight)?;
+            tell(name, rate);
+            anyhow::Ok(rate)
+        };
+        let one = rate("PostgreSQL, one process", 1, &quick, bench.size.items, IN_FLIGHT)?;
+        let two = rate("PostgreSQL, two processes", 2, &quick, bench.size.items, IN_FLIGHT)?;
+        let slow_one = rate("with latency, one process", 1, &slow, slow_items, SLOW_IN_FLIGHT)?;
+        let slow_two = rate("with latency, two processes", 2, &slow, slow_items, SLOW_IN_FLIGHT)?;
+        let sqlite = bench.sync(quick.url(), bench.size.items, IN_FLIGHT)?.rate.items_per_second;
+        tell("SQLite", sqlite);
+        let ceiling = ceiling(bench, &schemas.server.url())?;
+        tell("bare bulk upsert", ceiling);
+        rounds.push(Round { sqlite, one, two, slow_one, slow_two, ceiling });
+    }
+    Ok(rounds)
+}
+
+fn tell(name: &str, rate: f64) {
+    eprintln!("  {name:<28} {rate:>9.0} items/s");
+}
+
+impl Bench {
+    /// Items a second of so many processes that share one store, from the first start to the last end.
+    fn processes(&self, count: u32, url: &str, store: &str, items: u64, in_flight: u32) -> anyhow::Result<f64> {
+        let config = self.scratch.join("postgres.toml");
+        fs::write(&config, config_text(url, store, in_flight)).context("cannot write the configuration")?;
+        let watch = Stopwatch::start();
+        let children: Vec<_> =
+            (0..count).map(|_| child::start(&mut self.sync_command(&config))).collect::<anyhow::Result<_>>()?;
+        for child in children {
+            child::ended(child)?;
+        }
+        Ok(items as f64 / watch.seconds())
+    }
+}
+
+fn ceiling(bench: &Bench, url: &str) -> anyhow::Result<f64> {
+    let mut command = Command::new(&bench.yardstick);
+    command.args(["ceiling", url, "--items", &bench.size.items.to_string()]);
+    serde_json::from_str(&read(&mut command)?).context("the rate of a bare upsert")
+}
+
+fn claims(bench: &Bench, url: &str) -> anyhow::Result<Claims> {
+    eprintln!("claims, before and after {UPDATES} updates");
+    let mut command = Command::new(&bench.yardstick);
+    command.args(["claims", url, "--segments", &SEGMENTS.to_string(), "--updates", &UPDATES.to_string()]);
+    serde_json::from_str(&read(&mut command)?).context("the rates of claims")
+}
+
+fn figures(rounds: &[Round], claims: &Claims) -> Figures {
+    let measured = |name: &str, rate: fn(&Round) -> f64| Measured {
+        name: name.to_owned(),
+        items_per_second: median(rounds.iter().map(rate)).unwrap_or(f64::NAN),
+        peak_rss_mb: None,
+    };
+    let ratio = |name: &str, ratio: fn(&Round) -> f64, target| judged(name, rounds.iter().map(ratio), target);
+    let share = median(rounds.iter().map(|round| round.one / round.ceiling));
+    let claimed = |name: &str, value, target| Judged { name: name.to_owned(), value, target };
+    let judged = [
+        ratio("PostgreSQL / SQLite", |round| round.one / round.sqlite, Target::AtLeast(0.75)),
+        share.map(|value| claimed("PostgreSQL / bare bulk upsert", value, None)),
+        ratio("two processes / one", |round| round.two / round.one, Target::AtLeast(1.0)),
+        ratio("two / one with latency", |round| round.slow_two / round.slow_one, Target::AtLeast(1.8)),
+        Some(claimed("claims a second by eight", claims.fresh_per_second, Some(Target::AtLeast(1_000.0)))),
+        Some(claimed(
+            "claims after 1,000,000 updates / before",
+            claims.worn_per_second / claims.fresh_per_second,
+            Some(Target::AtLeast(1.0)),
+        )),
+    ];
+    Figures {
+        measured: vec![
+            measured("end to end, SQLite", |round| round.sqlite),
+            measured("end to end, PostgreSQL", |round| round.one),
+            measured("two processes", |round| round.two),
+            measured("one process, 50 ms, 128 in flight", |round| round.slow_one),
+            measured("two processes, 50 ms, 128 in flight each", |round| round.slow_two),
+            measured("bare bulk upsert", |round| round.ceiling),
+        ],
+        judged: judged.into_iter().flatten().collect(),
+    }
+}
