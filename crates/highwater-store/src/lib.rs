@@ -1,5 +1,6 @@
 //! Where the mirror lives: the store interface, its backends, the ledger, and one suite that every backend passes.
 
+mod copy;
 mod error;
 mod ledger;
 mod migrations;
@@ -10,8 +11,10 @@ mod store;
 #[cfg(feature = "suite")]
 pub mod suite;
 
+pub use copy::{Amendment, Cell, Content, CopyProgress, CopyReport, Hold, Row, Scan, TableReport, copy};
 pub use error::{ErrorKind, Result, StoreError};
 pub use ledger::{Broken, ChainCheck, FIRST_PREV_HASH, LedgerEntry, LedgerLine, payload_text};
+pub use migrations::{Kind, Shape, ShapeColumn};
 pub use postgres::{LeaseClock, PostgresOptions, PostgresStore};
 pub use sqlite::{Durability, Execution, GroupLimits, Mode, OpenOptions, SqliteStore};
 pub use store::{

@@ -1,7 +1,12 @@
 //! The schema in numbered steps, one SQL text for every backend. A dialect only spells the words in braces; how the
 //! steps are applied is the backend's.
 
+mod tables;
+
 use aws_lc_rs::digest::{SHA256, digest};
+
+pub(crate) use tables::tables;
+pub use tables::{Kind, Shape, ShapeColumn};
 
 use crate::{ErrorKind, Result, StoreError, ledger::hex};
 

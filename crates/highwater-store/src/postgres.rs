@@ -1,6 +1,17 @@
 //! The store in a schema of a PostgreSQL database: its tables are the queue, the leases and the archive of any number of
 //! processes.
 
+/// A transaction on a connection of the pool: `transact!(self, to_read, "doing something", |db| work(db))`.
+macro_rules! transact {
+    ($store:ident, $access:ident, $doing:literal, |$db:ident| $work:expr) => {
+        Box::pin(async move {
+            let (seat, db) = $store.$access($doing).await?;
+            let $db = &db;
+            seat.run($doing, $work).await
+        })
+    };
+}
+
 mod account;
 mod address;
 mod cells;
@@ -8,6 +19,7 @@ mod claim;
 mod close;
 mod columns;
 mod commit;
+mod copy;
 mod dense;
 mod edges;
 mod error;
@@ -59,13 +71,16 @@ pub struct PostgresStore {
     writer: Writer,
     mode: Mode,
     clock: LeaseClock,
+    /// For people, and to know it again.
+    name: String,
 }
 
 impl PostgresStore {
     /// Connects, and brings the schema up to date.
     pub async fn open(options: PostgresOptions) -> Result<PostgresStore> {
-        let pool = open::open(&options).await?;
-        Ok(PostgresStore { pool, writer: Writer::new(options.group), mode: options.mode, clock: options.clock })
+        let (pool, name) = open::open(&options).await?;
+        let PostgresOptions { mode, clock, group, .. } = options;
+        Ok(PostgresStore { pool, writer: Writer::new(group), mode, clock, name })
     }
 
     async fn to_read(&self, doing: &str) -> Result<(Seat<'_>, Db)> {
@@ -78,10 +93,12 @@ impl PostgresStore {
     }
 
     fn check_writable(&self, doing: &str) -> Result<()> {
-        if self.mode == Mode::ReadWrite {
-            return Ok(());
+        match self.mode {
+            Mode::ReadWrite | Mode::CopyTarget => Ok(()),
+            Mode::ReadOnly | Mode::CopySource => {
+                Err(StoreError::new(ErrorKind::CannotOpen, format!("{doing}: the store is open for reading only")))
+            }
         }
-        Err(StoreError::new(ErrorKind::CannotOpen, format!("{doing}: the store is open for reading only")))
     }
 
     /// What leases are dated by: none is the server's clock.
@@ -118,17 +135,6 @@ impl PostgresStore {
         }
         Ok(())
     }
-}
-
-/// A transaction on a connection of the pool: `transact!(self, to_read, "doing something", |db| work(db))`.
-macro_rules! transact {
-    ($store:ident, $access:ident, $doing:literal, |$db:ident| $work:expr) => {
-        Box::pin(async move {
-            let (seat, db) = $store.$access($doing).await?;
-            let $db = &db;
-            seat.run($doing, $work).await
-        })
-    };
 }
 
 impl Store for PostgresStore {

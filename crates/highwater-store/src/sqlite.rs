@@ -4,6 +4,7 @@ mod account;
 mod claim;
 mod close;
 mod commit;
+mod copy;
 mod error;
 mod exceptions;
 mod group;
@@ -63,8 +64,11 @@ impl SqliteStore {
             let readers = Readers::new(path, Some(reader), options.execution);
             return Ok(SqliteStore { readers, writer: None });
         }
+        if options.mode == Mode::CopySource {
+            open::check_exists(&path)?;
+        }
         let lock = ProcessLock::acquire(&path)?;
-        let mut session = Session::new(open::writer(&path, options.durability)?, lock);
+        let mut session = Session::new(open::writer(&path, &options)?, lock);
         session.recover().map_err(|fault| fault.while_doing("taking up what a dead process left"))?;
         let writer = Writer::new(session, options.group, options.execution);
         let readers = Readers::new(path, None, options.execution);

@@ -85,6 +85,8 @@ pub(crate) enum Command {
     DeadLetters(DeadLetterArgs),
     /// Show the record of what was done, or check its chain
     Ledger(LedgerArgs),
+    /// Move a mirror from one store to another
+    Store(StoreArgs),
     /// Run a simulated API, to rehearse a configuration against it
     #[command(after_help = SIMULATE_EXAMPLES)]
     Simulate(SimulateArgs),
@@ -256,6 +258,39 @@ pub(crate) struct LedgerArgs {
     /// Show the last N lines
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) last: u32,
+}
+
+const COPY_EXAMPLES: &str = "\
+Examples:
+  highwater store copy --to postgres://ann@db.example.com/mirrors
+  highwater store copy --from sqlite:highwater.db --to postgres://ann@localhost/mirrors?schema=hn
+  highwater store copy --from postgres://localhost/mirrors --to sqlite:small.db
+
+The target must be empty. Stopped at any moment, the same command goes on where it was. In the end
+both sides are compared; only then does the target open for other commands, and sync goes on there.
+Exit code 0 means that every table is the same on both sides, 1 that one is not.";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StoreArgs {
+    #[command(subcommand)]
+    pub(crate) verb: StoreVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreVerb {
+    /// Copy everything into an empty store, and prove that it is the same
+    #[command(after_help = COPY_EXAMPLES)]
+    Copy(CopyArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CopyArgs {
+    /// The store to copy [default: the configured one]
+    #[arg(long, value_name = "URL")]
+    pub(crate) from: Option<String>,
+    /// The store to fill, as sqlite:PATH or postgres://USER@HOST/DATABASE
+    #[arg(long, value_name = "URL")]
+    pub(crate) to: String,
 }
 
 const SIMULATE_EXAMPLES: &str = "\

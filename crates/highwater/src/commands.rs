@@ -7,6 +7,7 @@ mod init;
 mod ledger;
 mod simulate;
 mod status;
+mod store;
 mod sync;
 mod verify;
 
@@ -24,6 +25,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Verify(args) => verify::run(global, &args).await,
         Command::DeadLetters(args) => dead_letters::run(global, args.verb).await,
         Command::Ledger(args) => ledger::run(global, &args).await,
+        Command::Store(args) => store::run(global, args.verb).await,
         Command::Simulate(args) => simulate::run(global, &args).await,
         Command::Demo(args) => demo::run(global, &args).await,
         Command::Completions(args) => completions::run(&args),

@@ -1,8 +1,13 @@
 //! Where the store is: a file or a database, read from its URL, and opened.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use highwater_store::{ErrorKind, OpenOptions, PostgresOptions, PostgresStore, SqliteStore, Store, StoreError};
+use highwater_store::{
+    Content, ErrorKind, Mode, OpenOptions, PostgresOptions, PostgresStore, SqliteStore, Store, StoreError,
+};
 
 use crate::{
     exit::{Exit, Trouble},
@@ -33,6 +38,31 @@ impl Location {
         }
     }
 
+    /// Whether both name the same store, as far as that can be seen from here.
+    pub(crate) fn is(&self, other: &Location) -> bool {
+        match (self, other) {
+            (Location::Sqlite(one), Location::Sqlite(other)) => {
+                one == other
+                    || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+            }
+            (one, other) => one == other,
+        }
+    }
+
+    /// To be copied, or to be filled by a copy.
+    pub(crate) async fn open_content(&self, mode: Mode) -> Result<Box<dyn Content>, Trouble> {
+        match self {
+            Location::Sqlite(path) => {
+                let store = SqliteStore::open(OpenOptions { mode, ..OpenOptions::new(path) });
+                Ok(Box::new(store.map_err(|error| sqlite_trouble(&error, &opening(path)))?))
+            }
+            Location::Postgres(url) => {
+                let store = PostgresStore::open(PostgresOptions { mode, ..PostgresOptions::new(url) }).await;
+                Ok(Box::new(store.map_err(|error| postgres_trouble(&error))?))
+            }
+        }
+    }
+
     pub(crate) async fn open(&self, access: Access) -> Result<Arc<dyn Store>, Trouble> {
         match self {
             Location::Sqlite(path) => {
@@ -40,8 +70,7 @@ impl Location {
                     Access::Read => OpenOptions::read_only(path),
                     Access::Write => OpenOptions::new(path),
                 };
-                let doing = format!("cannot open the store sqlite:{}: ", path.display());
-                Ok(Arc::new(SqliteStore::open(options).map_err(|error| sqlite_trouble(&error, &doing))?))
+                Ok(Arc::new(SqliteStore::open(options).map_err(|error| sqlite_trouble(&error, &opening(path)))?))
             }
             Location::Postgres(url) => {
                 let options = match access {
@@ -52,6 +81,10 @@ impl Location {
             }
         }
     }
+}
+
+fn opening(path: &Path) -> String {
+    format!("cannot open the store sqlite:{}: ", path.display())
 }
 
 fn with_schema(url: &str, schema: Option<&str>) -> String {
@@ -67,7 +100,7 @@ fn sqlite_trouble(error: &StoreError, doing: &str) -> Trouble {
         ErrorKind::Locked => trouble.hint("wait for it to end, or stop it; status, ledger and verify work meanwhile"),
         ErrorKind::TooNew => trouble.hint("use the version of highwater that made it, or a newer one"),
         ErrorKind::CannotOpen => {
-            trouble.hint("'highwater sync hn' makes a new one; otherwise check store.url, or --store")
+            trouble.hint("check store.url, or --store; where there is no store yet, 'highwater sync hn' makes one")
         }
         ErrorKind::Full => {
             trouble.hint("make room, then run the same command again: nothing that was committed is lost")

@@ -1,6 +1,7 @@
 //! What a long run shows while it works: counters fed by events, read on a tick. A bar on a terminal, plain lines
 //! elsewhere.
 
+mod copy;
 mod line;
 
 use std::{
@@ -17,6 +18,7 @@ use highwater_core::{Event, Moment, Observer};
 use highwater_engine::Engine;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+pub(crate) use copy::draw as draw_copy;
 pub(crate) use line::Line;
 
 /// Notices kept between two ticks; the oldest gives way.
@@ -124,19 +126,28 @@ pub(crate) async fn draw(progress: &Progress, engine: &Engine, quiet: bool) {
         return std::future::pending().await;
     }
     let began = engine.world.clock.moment();
-    if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+    if has_bar() {
         draw_bar(progress, engine, began).await;
     } else {
         draw_lines(progress, engine, began).await;
     }
 }
 
-async fn draw_bar(progress: &Progress, engine: &Engine, began: Moment) {
-    const TICK: Duration = Duration::from_millis(200);
+fn has_bar() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
+
+fn bar() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
     let style =
         ProgressStyle::with_template("{bar:24.cyan/blue} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
     bar.set_style(style);
+    bar
+}
+
+async fn draw_bar(progress: &Progress, engine: &Engine, began: Moment) {
+    const TICK: Duration = Duration::from_millis(200);
+    let bar = bar();
     let _clear = ClearOnDrop(&bar);
     let mut line = Line::new(began);
     loop {

@@ -54,9 +54,12 @@ impl Settings {
         &self.store_url
     }
 
+    pub(crate) fn location(&self) -> Result<Location, Trouble> {
+        Location::parse(&self.store_url, self.store_schema.as_deref())
+    }
+
     pub(crate) async fn open_store(&self, access: Access) -> anyhow::Result<Arc<dyn Store>> {
-        let location = Location::parse(&self.store_url, self.store_schema.as_deref())?;
-        Ok(location.open(access).await?)
+        Ok(self.location()?.open(access).await?)
     }
 
     /// The engine for a source, with the ways in and out that the caller gives it.

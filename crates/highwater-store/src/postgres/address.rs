@@ -54,6 +54,13 @@ impl Address {
         format!("PostgreSQL database {database:?} at {}", hosts.join(", "))
     }
 
+    /// To know the same database again, whatever the user and the password.
+    pub(super) fn place(&self) -> String {
+        let ports: Vec<_> = self.config.get_ports().iter().map(u16::to_string).collect();
+        let ports = if ports.is_empty() { String::new() } else { format!(", port {}", ports.join(", ")) };
+        format!("{}{ports}", self.shown())
+    }
+
     /// For one server; a list of them takes longer.
     pub(super) fn patience(&self) -> Duration {
         let hosts = u32::try_from(self.config.get_hosts().len().max(1)).unwrap_or(u32::MAX);

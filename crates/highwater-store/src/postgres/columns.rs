@@ -23,6 +23,8 @@ pub(super) enum Column<'a> {
     Ints(Vec<Option<i64>>),
     Bools(Vec<Option<bool>>),
     Texts(Vec<Option<Cow<'a, str>>>),
+    Reals(Vec<Option<f64>>),
+    Times(Vec<Option<Time>>),
 }
 
 impl Column<'_> {
@@ -31,6 +33,8 @@ impl Column<'_> {
             Column::Ints(values) => (values, Type::INT8_ARRAY),
             Column::Bools(values) => (values, Type::BOOL_ARRAY),
             Column::Texts(values) => (values, Type::TEXT_ARRAY),
+            Column::Reals(values) => (values, Type::FLOAT8_ARRAY),
+            Column::Times(values) => (values, Type::TIMESTAMPTZ_ARRAY),
         };
         (values, kind)
     }
@@ -86,12 +90,15 @@ fn text(kind: ColumnType, value: &Value) -> Sql<Option<Cow<'_, str>>> {
         (ColumnType::Text, Value::Text(text)) | (ColumnType::Json, Value::Json(text)) if !text.contains('\0') => {
             Ok(Some(Cow::Borrowed(text)))
         }
-        (ColumnType::Ints, Value::Ints(numbers)) => {
-            let numbers: Vec<_> = numbers.iter().map(i64::to_string).collect();
-            Ok(Some(Cow::Owned(format!("{{{}}}", numbers.join(",")))))
-        }
+        (ColumnType::Ints, Value::Ints(numbers)) => Ok(Some(Cow::Owned(list_text(numbers)))),
         _ => Err(unfit("what it is for")),
     }
+}
+
+/// A list as the server reads it.
+pub(super) fn list_text(numbers: &[i64]) -> String {
+    let numbers: Vec<_> = numbers.iter().map(i64::to_string).collect();
+    format!("{{{}}}", numbers.join(","))
 }
 
 fn unfit(holds: &str) -> Fault {

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use super::{
     address::Address,
+    copy,
     error::Sql,
     link::{Db, Link},
     pool::{Begin, Pool, quoted},
 };
 use crate::{
     ErrorKind, GroupLimits, Mode, Result, StoreError,
+    copy::is_unfinished,
     migrations::{self, Applied},
 };
 use tokio_postgres::types::Type;
@@ -55,7 +57,8 @@ impl PostgresOptions {
     }
 }
 
-pub(super) async fn open(options: &PostgresOptions) -> Result<Pool> {
+/// The pool, and a name for the store.
+pub(super) async fn open(options: &PostgresOptions) -> Result<(Pool, String)> {
     let address = Address::parse(&options.url, &|name| std::env::var(name).ok())?;
     let doing = format!("cannot open the {}", address.shown());
     let prepare = async {
@@ -71,17 +74,22 @@ pub(super) async fn open(options: &PostgresOptions) -> Result<Pool> {
             if error.kind.may_heal() || error.kind == ErrorKind::Refused { ErrorKind::CannotOpen } else { error.kind };
         StoreError { kind, ..error }
     })?;
-    Ok(Pool::new(address, Begin::new(&schema), link, options.connections))
+    let name = format!("{}, schema {schema:?}", address.place());
+    Ok((Pool::new(address, Begin::new(&schema), link, options.connections), name))
 }
 
 /// Brings the schema up to date, or checks that it is; its name.
 async fn ready(db: &Db, schema: Option<&str>, mode: Mode) -> Sql<String> {
     db.begin().await?;
     let schema = check_server(db, schema).await?;
-    if mode == Mode::ReadOnly {
-        check_schema(db, &schema).await?;
-    } else {
-        migrate(db, &schema).await?;
+    match mode {
+        Mode::ReadOnly | Mode::CopySource => check_schema(db, &schema).await?,
+        Mode::ReadWrite | Mode::CopyTarget => migrate(db, &schema).await?,
+    }
+    if mode != Mode::CopyTarget
+        && let Some(source) = copy::unfinished(db, &schema).await?
+    {
+        return Err(is_unfinished(&source).into());
     }
     db.commit().await?;
     Ok(schema)

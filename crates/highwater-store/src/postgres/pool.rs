@@ -101,6 +101,11 @@ impl Seat<'_> {
         outcome
     }
 
+    /// Carries a part of a transaction that goes on afterwards. Whoever leaves before its end closes the connection.
+    pub(super) async fn carry_on<T>(&mut self, work: impl Future<Output = Sql<T>>) -> Sql<T> {
+        self.link.drive(work).await
+    }
+
     pub(super) async fn run<T>(self, doing: &str, work: impl Future<Output = Sql<T>>) -> Result<T> {
         self.carry(work).await.map_err(|fault| fault.while_doing(doing))
     }

@@ -1,7 +1,7 @@
-//! JSON in its one canonical spelling, whatever order and spacing a database gives back. Numbers stay as they are
-//! spelled: sources hand over only such as every database returns unchanged.
+//! JSON in its one canonical spelling, whatever order and spacing a database gives back. Numbers are spelled as
+//! PostgreSQL spells them; sources hand over only such as every database returns unchanged.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde_json::{Value as Json, value::RawValue};
 
@@ -23,11 +23,41 @@ fn spell(text: &str, out: &mut String) -> Option<()> {
             out.push_str(&Json::from(text).to_string());
             Some(())
         }
+        b'-' | b'0'..=b'9' => {
+            out.push_str(&number(text));
+            Some(())
+        }
         _ => {
             out.push_str(text);
             Some(())
         }
     }
+}
+
+/// What PostgreSQL's numbers can hold.
+const DIGITS_MAX: u64 = 131_072;
+
+/// Without an exponent, and zero without a sign. The places after the point stay as many as they are.
+fn number(text: &str) -> Cow<'_, str> {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (sign, digits) = mantissa.strip_prefix('-').map_or(("", mantissa), |digits| ("-", digits));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_zero = digits.bytes().all(|digit| matches!(digit, b'0' | b'.'));
+    let exponent: i64 = match exponent.parse() {
+        Ok(exponent) if exponent != 0 || (is_zero && !sign.is_empty()) => exponent,
+        _ => return Cow::Borrowed(mantissa),
+    };
+    if exponent.unsigned_abs() > DIGITS_MAX {
+        return Cow::Borrowed(text);
+    }
+    let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or(0));
+    let point = whole.len() as i64 + exponent;
+    let all = format!("{}{whole}{fraction}{}", zeros(-point), zeros(exponent - fraction.len() as i64));
+    let (before, after) = all.split_at(usize::try_from(point).unwrap_or(0));
+    let before = before.trim_start_matches('0');
+    let before = if before.is_empty() { "0" } else { before };
+    let (sign, dot) = (if is_zero { "" } else { sign }, if after.is_empty() { "" } else { "." });
+    Cow::Owned(format!("{sign}{before}{dot}{after}"))
 }
 
 fn spell_object(text: &str, out: &mut String) -> Option<()> {
@@ -61,6 +91,29 @@ fn spell_list(text: &str, out: &mut String) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::canonical;
+
+    /// The right side is what PostgreSQL 15 answers to `SELECT '…'::jsonb`.
+    #[test]
+    fn a_number_is_spelled_without_an_exponent() {
+        let spellings = [
+            ("1.2345678901234568e29", "123456789012345680000000000000"),
+            ("1e-7", "0.0000001"),
+            ("1.50e1", "15.0"),
+            ("-1.5E+3", "-1500"),
+            ("-12.5e-3", "-0.0125"),
+            ("12e-1", "1.2"),
+            ("0e5", "0"),
+            ("0.0e1", "0"),
+            ("1e0", "1"),
+            ("-0", "0"),
+            ("-0.00", "0.00"),
+            ("-0.10", "-0.10"),
+            ("100", "100"),
+        ];
+        for (given, spelled) in spellings {
+            assert_eq!(canonical(given), spelled);
+        }
+    }
 
     #[test]
     fn only_order_and_spaces_are_ours() {

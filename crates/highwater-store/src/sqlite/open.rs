@@ -10,9 +10,13 @@ use std::{
 use rusqlite::{Connection, OpenFlags, OptionalExtension, config::DbConfig};
 use tokio::task::{JoinError, spawn_blocking};
 
-use super::error::{Fault, Sql};
+use super::{
+    copy,
+    error::{Fault, Sql},
+};
 use crate::{
     ErrorKind, Result, StoreError,
+    copy::is_unfinished,
     migrations::{self, Applied},
 };
 
@@ -31,6 +35,10 @@ pub enum Mode {
     ReadWrite,
     /// Takes no lock and changes nothing; may be used beside a process that writes.
     ReadOnly,
+    /// To be read while nobody writes: a file is locked as for writing, and must be there already.
+    CopySource,
+    /// As `ReadWrite`, and the only way into a copy that is not finished.
+    CopyTarget,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,12 +131,15 @@ fn cannot_open(path: &Path, why: &str) -> StoreError {
 }
 
 /// The one connection that writes, on a database whose schema is up to date.
-pub(super) fn writer(path: &Path, durability: Durability) -> Result<Connection> {
+pub(super) fn writer(path: &Path, options: &OpenOptions) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connect = || -> Sql<Connection> {
         let mut db = Connection::open_with_flags(path, flags)?;
-        set_up_writer(&db, durability)?;
+        set_up_writer(&db, options.durability)?;
         migrate(&mut db)?;
+        if options.mode != Mode::CopyTarget {
+            check_finished(&db)?;
+        }
         Ok(db)
     };
     connect().map_err(|fault| opening(path, fault))
@@ -147,12 +158,11 @@ pub(super) fn reader(path: &Path) -> Result<Connection> {
 
 /// A first reader for a store that nobody may change: also checks that its schema is ours.
 pub(super) fn checked_reader(path: &Path) -> Result<Connection> {
-    if !path.exists() {
-        return Err(cannot_open(path, "there is no such file"));
-    }
+    check_exists(path)?;
     let db = reader(path)?;
     let applied = applied(&db).map_err(|fault| opening(path, fault))?;
     if migrations::outstanding(&applied)?.is_empty() {
+        check_finished(&db).map_err(|fault| opening(path, fault))?;
         return Ok(db);
     }
     let older = format!(
@@ -161,6 +171,14 @@ pub(super) fn checked_reader(path: &Path) -> Result<Connection> {
         migrations::latest()
     );
     Err(cannot_open(path, &older))
+}
+
+pub(super) fn check_exists(path: &Path) -> Result<()> {
+    if path.exists() { Ok(()) } else { Err(cannot_open(path, "there is no such file")) }
+}
+
+fn check_finished(db: &Connection) -> Sql<()> {
+    copy::unfinished(db)?.map_or(Ok(()), |source| Err(is_unfinished(&source).into()))
 }
 
 fn opening(path: &Path, fault: Fault) -> StoreError {

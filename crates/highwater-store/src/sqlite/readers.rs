@@ -1,7 +1,7 @@
 //! Connections that only read. Each sees one consistent state, and none waits for the writer.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -29,6 +29,10 @@ impl Readers {
     pub(super) fn new(path: PathBuf, first: Option<Connection>, execution: Execution) -> Self {
         let idle = Arc::new(Mutex::new(Vec::from_iter(first)));
         Readers { path, idle, permits: Arc::new(Semaphore::new(READERS_MAX)), execution }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(super) async fn read<T: Send + 'static>(

@@ -123,7 +123,7 @@ impl ToSql for ValueParam<'_> {
     }
 }
 
-fn spelled(numbers: &[i64]) -> String {
+pub(super) fn spelled(numbers: &[i64]) -> String {
     serde_json::Value::from(numbers.to_vec()).to_string()
 }
 
