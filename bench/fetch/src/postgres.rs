@@ -63,7 +63,7 @@ fn text(id: i64) -> String {
 
 /// Claims a second by eight claimers, one segment each, before and after so many updates of the table.
 pub(crate) fn claims(url: &str, segments: u32, updates: u32) -> anyhow::Result<Claims> {
-    ensure!(segments as usize >= 2 * CLAIMERS * CLAIMS_EACH + WORN as usize, "too few segments");
+    ensure!(segments as usize >= CLAIMERS * CLAIMS_EACH, "too few segments");
     runtime()?.block_on(async {
         let stream = StreamId { source: "hn".parse()?, stream: "items".parse()? };
         let mut stores = Vec::new();
@@ -86,13 +86,20 @@ async fn claim_all(stores: &[Arc<PostgresStore>], stream: &StreamId, clock: &Clo
     let started = clock.moment();
     let claimers = stores.iter().enumerate().map(|(number, store)| async move {
         let owner = WorkerId::new(&format!("claimer {number}"));
+        let mut leases = Vec::with_capacity(CLAIMS_EACH);
         for _ in 0..CLAIMS_EACH {
-            ensure!(claim(store, stream, &owner, 1, clock).await?.len() == 1, "nothing left to claim");
+            leases.extend(claim(store, stream, &owner, 1, clock).await?);
         }
-        anyhow::Ok(())
+        ensure!(leases.len() == CLAIMS_EACH, "nothing left to claim");
+        anyhow::Ok(leases)
     });
-    try_join_all(claimers).await?;
-    Ok((CLAIMERS * CLAIMS_EACH) as f64 / clock.moment().since(started).as_secs_f64())
+    let leases = try_join_all(claimers).await?;
+    let seconds = clock.moment().since(started).as_secs_f64();
+    // The next ones find as much at work as these did: nothing.
+    for (store, leases) in stores.iter().zip(&leases) {
+        store.release(leases).await?;
+    }
+    Ok((CLAIMERS * CLAIMS_EACH) as f64 / seconds)
 }
 
 async fn claim(
@@ -112,6 +119,7 @@ async fn wear(store: &PostgresStore, stream: &StreamId, clock: &Clock, updates: 
         let lost = store.heartbeat(&leases, clock.now()).await?;
         ensure!(lost.is_empty(), "leases were lost");
     }
+    store.release(&leases).await?;
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! The one owner of a run's state: claims segments, hands their jobs to workers, and hears what became of them.
 //! Everything that waits is in one `select!`; nothing here fetches or writes rows.
 
+mod ahead;
 mod beat;
 mod idle;
 mod jobs;
@@ -28,14 +29,12 @@ use crate::{
     work::{Job, SegmentWork},
     worker::{JobEnd, JobError, Worker},
 };
+use ahead::Ahead;
 use idle::Idle;
 use jobs::Running;
 
 /// A claimed segment and the jobs it was cut into.
 type Prepared = (Arc<SegmentWork>, Vec<Job>);
-
-/// Segments leased at a time: enough to spare round trips, few enough to give back quickly.
-const CLAIM_LIMIT: u32 = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
@@ -72,6 +71,7 @@ pub(crate) struct Dispatcher {
     /// A task of its own: a claim may hold the store's writer, and whatever else this loop asks of the store would
     /// wait for ever for a future that nobody polls.
     claiming: Option<JoinHandle<Result<Vec<Prepared>>>>,
+    ahead: Ahead,
     /// Nothing could be claimed; ask again then.
     claim_again_at: Option<Moment>,
     probing: Option<BoxFuture<'static, Result<(), highwater_core::Failure>>>,
@@ -105,6 +105,7 @@ impl Dispatcher {
     pub(crate) fn new(worker: Worker, owner: WorkerId, account: AccountLink) -> Self {
         let source = worker.engine.source.clone();
         let refusals = RefusalWatch::new(&worker.engine);
+        let ahead = Ahead::new(&worker.engine, &worker.stream);
         Dispatcher {
             worker,
             owner,
@@ -118,6 +119,7 @@ impl Dispatcher {
             running: BTreeMap::new(),
             numbers: HashMap::new(),
             next_number: 0,
+            ahead,
             claiming: None,
             claim_again_at: None,
             probing: None,
@@ -151,6 +153,7 @@ impl Dispatcher {
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let stop = self.worker.engine.world.stop.clone();
         let clock = self.worker.engine.world.clock.clone();
+        let turns = self.worker.turns.clone();
         loop {
             self.start_jobs();
             self.start_claim();
@@ -171,6 +174,7 @@ impl Dispatcher {
                     let claimed = claimed.map_err(|died| EngineError::TaskDied(format!("a claim: {died}")))?;
                     self.handle_claimed(claimed?).await?;
                 }
+                () = turns.over() => {}
                 probed = awaited(&mut self.probing) => self.handle_probed(probed),
                 _ = &mut self.driver => return Err(EngineError::TaskDied("the throttle's driver".into())),
                 _ = &mut self.account => return Err(EngineError::TaskDied("the account's beat".into())),
@@ -191,16 +195,18 @@ impl Dispatcher {
 
     /// Claims ahead of need, so that workers never wait for it.
     fn start_claim(&mut self) {
-        let jobs_max = self.jobs_max();
-        let wanted = self.claiming.is_none() && self.claim_again_at.is_none() && self.ready.len() < jobs_max;
-        if wanted && self.open.len() < 2 * CLAIM_LIMIT as usize + jobs_max {
-            self.claiming = Some(tokio::spawn(claim(self.worker.clone(), self.owner.clone())));
+        let is_free = self.claiming.is_none() && self.claim_again_at.is_none();
+        if is_free && self.ahead.wants_more(self.ready.len(), self.open.len()) {
+            let limit = self.ahead.limit();
+            self.claiming = Some(tokio::spawn(claim(self.worker.clone(), self.owner.clone(), limit)));
         }
     }
 
     async fn handle_claimed(&mut self, claimed: Vec<Prepared>) -> Result<()> {
-        if (claimed.len() as u32) < CLAIM_LIMIT {
+        if (claimed.len() as u32) < self.ahead.limit() {
             self.claim_again_at = Some(self.worker.engine.world.clock.moment() + RECLAIM);
+        } else {
+            self.ahead.learn(self.ready.len());
         }
         for (work, jobs) in claimed {
             if jobs.is_empty() {
@@ -247,12 +253,12 @@ impl Dispatcher {
 const RECLAIM: std::time::Duration = std::time::Duration::from_millis(250);
 
 /// Leases segments and finds out which of their keys are still open.
-async fn claim(worker: Worker, owner: WorkerId) -> Result<Vec<Prepared>> {
+async fn claim(worker: Worker, owner: WorkerId, limit: u32) -> Result<Vec<Prepared>> {
     let engine = &worker.engine;
     let request = |now: Timestamp| Claim {
         stream: &worker.stream.id,
         owner: &owner,
-        limit: CLAIM_LIMIT,
+        limit,
         lease_ttl: engine.settings.lease.ttl,
         now,
     };

@@ -13,6 +13,7 @@ mod settings;
 mod status;
 mod stop;
 mod sync;
+mod turns;
 mod verify;
 mod work;
 mod worker;

@@ -8,11 +8,11 @@ use highwater_core::{
 };
 use highwater_sources::{Answer, Beat, Call, Density, Fetched};
 use highwater_store::{Close, Closed, Commit, ErrorKind, StoreError};
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
     context::{Engine, StreamContext},
     guard::Guard,
+    turns::{Turn, Turns},
     work::{Job, SegmentWork},
 };
 
@@ -50,19 +50,18 @@ pub(crate) struct Worker {
     pub(crate) engine: Engine,
     pub(crate) stream: Arc<StreamContext>,
     pub(crate) guard: Arc<Guard>,
-    /// Keys of backfill jobs that may be asked for at once: a little more than requests may be under way. Jobs beyond
-    /// that wait as a whole, which is cheaper than every one of their keys waiting for a permit.
-    fetching: Arc<Semaphore>,
+    pub(crate) turns: Turns,
 }
 
 impl Worker {
     pub(crate) fn new(engine: Engine, stream: Arc<StreamContext>) -> Self {
         let keys = engine.settings.keys_fetching(stream.policy.job_size);
-        Worker { engine, stream, guard: Arc::default(), fetching: Arc::new(Semaphore::new(keys)) }
+        Worker { engine, stream, guard: Arc::default(), turns: Turns::new(keys) }
     }
 
-    pub(crate) async fn run(&self, work: &SegmentWork, job: &Job, beat: &Beat) -> Result<JobEnd, JobError> {
+    pub(crate) async fn run(&self, work: &SegmentWork, job: &Job, beat: &Beat, turn: Turn) -> Result<JobEnd, JobError> {
         let answers = self.answers(job, beat).await?;
+        drop(turn);
         let sorted = self.judge(work, answers);
         let mut batch = BatchCounts::default();
         let cursor = if sorted.skipped { None } else { Some(work.cursor_after(job)) };
@@ -89,7 +88,6 @@ impl Worker {
             let fetched = Fetched::Failed(failure.clone());
             return Ok(job.keys.iter().map(|key| Answer { key: key.clone(), fetched: fetched.clone() }).collect());
         }
-        let _turn = self.turn(job).await;
         let call = Call { lane: job.lane, beat: beat.clone() };
         let answers =
             self.engine.source.fetch(&self.stream.spec.name, &job.keys, &call).await.map_err(JobError::Batch)?;
@@ -98,15 +96,6 @@ impl Worker {
         } else {
             let message = format!("{} answers for {} keys", answers.len(), job.keys.len());
             Err(JobError::Batch(Failure::new(FailureKind::Internal, message)))
-        }
-    }
-
-    /// Only backfill waits for its turn: the throttle lets the other lanes pass by it.
-    async fn turn(&self, job: &Job) -> Option<SemaphorePermit<'_>> {
-        let keys = u32::try_from(job.keys.len()).expect("a job is bounded");
-        match job.lane {
-            Lane::Backfill => Some(self.fetching.acquire_many(keys).await.expect("the semaphore is never closed")),
-            Lane::Live | Lane::Retry => None,
         }
     }
 

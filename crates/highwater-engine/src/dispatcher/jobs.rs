@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_core::{AfterFailure, BatchCounts, Event, Failure, FailureKind, after_failure};
+use highwater_core::{AfterFailure, BatchCounts, Event, Failure, FailureKind, Lane, after_failure};
 use highwater_sources::Beat;
 use tokio::task::{AbortHandle, Id as TaskId, JoinError};
 
@@ -10,6 +10,7 @@ use super::Dispatcher;
 use crate::{
     EngineError,
     error::Result,
+    turns::Turn,
     work::{Job, SegmentWork},
     worker::{JobEnd, JobError},
 };
@@ -36,19 +37,30 @@ impl Dispatcher {
 
     pub(super) fn start_jobs(&mut self) {
         while self.running.len() < self.jobs_max()
-            && let Some((work, job)) = self.ready.pop_front()
+            && let Some((index, turn)) = self.next_turn()
         {
+            let (work, job) = self.ready.remove(index).expect("it was found there");
             if !work.is_lost() {
-                self.start_job(work, job);
+                self.start_job(work, job, turn);
             }
         }
     }
 
-    fn start_job(&mut self, work: Arc<SegmentWork>, job: Job) {
+    /// The first job that may fetch now; one of another lane may pass those that wait.
+    fn next_turn(&self) -> Option<(usize, Turn)> {
+        let first = self.ready.front().and_then(|(_, job)| self.worker.turns.take(job));
+        if let Some(turn) = first {
+            return Some((0, turn));
+        }
+        let index = self.ready.iter().position(|(_, job)| job.lane != Lane::Backfill)?;
+        self.worker.turns.take(&self.ready[index].1).map(|turn| (index, turn))
+    }
+
+    fn start_job(&mut self, work: Arc<SegmentWork>, job: Job, turn: Turn) {
         let beat = Beat::new(self.worker.engine.world.clock.clone());
         let task = {
             let (worker, work, job, beat) = (self.worker.clone(), work.clone(), job.clone(), beat.clone());
-            async move { worker.run(&work, &job, &beat).await }
+            async move { worker.run(&work, &job, &beat, turn).await }
         };
         let handle = self.tasks.spawn(task);
         let number = self.next_number;

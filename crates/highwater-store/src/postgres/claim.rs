@@ -1,6 +1,8 @@
 //! Handing out segments nobody works on: due retries, then what was abandoned, then the lowest. One statement, which
 //! passes over what somebody else is just taking.
 
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
 use futures_util::future::try_join;
 use highwater_core::{Epoch, Exception, Lease, LeaseState, SegmentId, SegmentStatus, Timestamp};
 use tokio_postgres::types::Type;
@@ -17,9 +19,38 @@ use crate::{Claim, Claimed};
 /// Keys of one segment that are handed out at once; the rest is due again at the next claim.
 const DUE_MAX: i64 = 10_000;
 
+/// Whether leases that ended are looked for. Only all that is at work can tell: heartbeats are in no index, which keeps
+/// them cheap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Abandoned {
+    LookedFor,
+    Passed,
+}
+
+/// Spares most claims the look at what was abandoned, while there is other work.
+#[derive(Debug, Default)]
+pub(super) struct Glances {
+    claims: AtomicU32,
+    fell_short: AtomicBool,
+}
+
+const GLANCE_EVERY: u32 = 4;
+
+impl Glances {
+    pub(super) fn next(&self) -> Abandoned {
+        let is_due = self.claims.fetch_add(1, Ordering::Relaxed).is_multiple_of(GLANCE_EVERY);
+        if is_due || self.fell_short.load(Ordering::Relaxed) { Abandoned::LookedFor } else { Abandoned::Passed }
+    }
+
+    pub(super) fn note(&self, claimed: usize, limit: u32) {
+        self.fell_short.store(claimed < limit as usize, Ordering::Relaxed);
+    }
+}
+
 /// `$6` is the time that leases live by, none for the server's clock; they expire `$7` milliseconds after a heartbeat.
 /// The predicate is repeated where rows are changed: what was seen is not yet what is locked.
-fn statement() -> String {
+fn statement(abandoned: Abandoned) -> String {
+    let looked_for = abandoned == Abandoned::LookedFor;
     let columns = COLUMNS.split(',').map(|column| format!("s.{}", column.trim())).collect::<Vec<_>>().join(", ");
     format!(
         "WITH clock AS MATERIALIZED (
@@ -33,7 +64,7 @@ fn statement() -> String {
              SELECT segment_id, status, lease_epoch, 2 AS tier, heartbeat_at AS since, 0::bigint AS start
              FROM ingest_segments
              WHERE source = $1 AND stream = $2 AND status = 'in_progress'
-               AND heartbeat_at <= (SELECT now FROM clock) - $7 * interval '1 millisecond'
+               AND {looked_for} AND heartbeat_at <= (SELECT now FROM clock) - $7 * interval '1 millisecond'
              ORDER BY heartbeat_at, segment_id LIMIT $4 - (SELECT count(*) FROM due) FOR UPDATE SKIP LOCKED
          ), pending AS MATERIALIZED (
              SELECT segment_id, status, lease_epoch, 3 AS tier, NULL::timestamptz AS since, start_pos AS start
@@ -54,7 +85,12 @@ fn statement() -> String {
 }
 
 /// `now` is none for the server's clock. Retries are due by the caller's, who set their time.
-pub(super) async fn claim(db: &Db, claim: &Claim<'_>, now: Option<Timestamp>) -> Sql<Vec<Claimed>> {
+pub(super) async fn claim(
+    db: &Db,
+    claim: &Claim<'_>,
+    now: Option<Timestamp>,
+    abandoned: Abandoned,
+) -> Sql<Vec<Claimed>> {
     let (source, stream) = (claim.stream.source.as_str(), claim.stream.stream.as_str());
     let ttl = i32::try_from(claim.lease_ttl.as_millis()).unwrap_or(i32::MAX);
     let (owner, limit) = (claim.owner.as_str(), i64::from(claim.limit));
@@ -68,7 +104,7 @@ pub(super) async fn claim(db: &Db, claim: &Claim<'_>, now: Option<Timestamp>) ->
         (&ttl as _, Type::INT4),
         (&epoch_step(claim) as _, Type::INT8),
     ];
-    let statement = statement();
+    let statement = statement(abandoned);
     let ((), rows) = try_join(db.begin_lightly(), db.query(&statement, &params)).await?;
     let mut claimed = Vec::with_capacity(rows.len());
     for row in &rows {
