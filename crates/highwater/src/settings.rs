@@ -15,7 +15,7 @@ use crate::{
     args::Global,
     config::{Config, Limits, RateLimit, SourceConfig, SourceKind, parse_duration},
     exit::Trouble,
-    location::Location,
+    location::{self, Location},
 };
 
 /// Hacker News states no limit; these are polite, and reach the whole history in about six hours.
@@ -50,8 +50,9 @@ impl Settings {
         Ok(Settings { config, store_url, store_schema })
     }
 
-    pub(crate) fn store_url(&self) -> &str {
-        &self.store_url
+    /// For people: without a password.
+    pub(crate) fn store_shown(&self) -> String {
+        location::shown(&self.store_url)
     }
 
     pub(crate) async fn open_store(&self, access: Access) -> anyhow::Result<Arc<dyn Store>> {
