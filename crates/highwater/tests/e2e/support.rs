@@ -2,6 +2,7 @@
 
 mod clock;
 mod database;
+mod disk;
 mod home;
 mod http;
 mod process;
@@ -11,6 +12,7 @@ mod truth;
 
 pub(crate) use clock::{Deadline, pause, until};
 pub(crate) use database::Database;
+pub(crate) use disk::Disk;
 pub(crate) use home::Home;
 pub(crate) use process::{Done, Running, Signal, program};
 pub(crate) use server::{Reply, Server, item};
