@@ -3,10 +3,12 @@
 
 mod demo;
 mod disk;
+mod gate;
 mod kill;
 mod letters;
 mod lock;
 mod outage;
+mod postgres;
 mod ranges;
 mod restart;
 mod signals;

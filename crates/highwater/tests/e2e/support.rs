@@ -6,6 +6,7 @@ mod disk;
 mod home;
 mod http;
 mod process;
+mod schema;
 mod server;
 mod sim;
 mod truth;
@@ -15,9 +16,10 @@ pub(crate) use database::Database;
 pub(crate) use disk::Disk;
 pub(crate) use home::Home;
 pub(crate) use process::{Done, Running, Signal, program};
+pub(crate) use schema::{Schema, Session};
 pub(crate) use server::{Reply, Server, item};
 pub(crate) use sim::Sim;
-pub(crate) use truth::assert_mirrors;
+pub(crate) use truth::{Tables, assert_mirrors};
 
 /// As fast as it goes, with retries that do not make a test wait.
 pub(crate) const FAST: &str = "rate = \"unlimited\"";
