@@ -33,7 +33,7 @@ impl Location {
                 Err(Trouble::usage("store.schema is for PostgreSQL; a SQLite file has none")
                     .hint("remove store.schema, or point store.url at postgres://…"))
             }
-            _ => Err(Trouble::usage(format!("{url:?} is not a store this version can open"))
+            _ => Err(Trouble::usage(format!("{:?} is not a store this version can open", shown(url)))
                 .hint("write it as sqlite:PATH, for example sqlite:highwater.db, or as postgres://USER@HOST/DATABASE")),
         }
     }
@@ -87,6 +87,15 @@ fn opening(path: &Path) -> String {
     format!("cannot open the store sqlite:{}: ", path.display())
 }
 
+/// A URL for people: without the password, and without parameters, which may hold one.
+pub(crate) fn shown(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (user, place) = rest.rsplit_once('@').map_or(("", rest), |(user, place)| (user, place));
+    let (name, place) = (user.split(':').next().unwrap_or_default(), place.split('?').next().unwrap_or_default());
+    let at = if name.is_empty() { "" } else { "@" };
+    format!("{scheme}://{name}{at}{place}")
+}
+
 fn with_schema(url: &str, schema: Option<&str>) -> String {
     match schema {
         None => url.to_owned(),
@@ -133,6 +142,19 @@ pub(crate) fn exit_of(kind: ErrorKind) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        for (url, expected) in [
+            ("postgres://ann:p@:ss?@host:1/db?schema=s", "postgres://ann@host:1/db"),
+            ("postgre://ann@host/db?password=secret", "postgre://ann@host/db"),
+            ("postgres://:secret@/db", "postgres:///db"),
+            ("postgres://host/db", "postgres://host/db"),
+            ("sqlite:a@b.db", "sqlite:a@b.db"),
+        ] {
+            assert_eq!(shown(url), expected);
+        }
+    }
 
     #[test]
     fn a_url_says_where_the_store_is() {

@@ -6,7 +6,7 @@ use highwater_core::{
     Observer,
     throttle::{InFlight, OnSlow, Rate, Settings as ThrottleSettings, Window},
 };
-use highwater_engine::{Engine, EngineSettings, Entropy, Patience, Process, Sizes, World};
+use highwater_engine::{Engine, EngineSettings, Entropy, LeaseTimes, Patience, Process, Sizes, World};
 use highwater_sources::{Clock, Decoding, Gateway, Hn, HttpTransport, Source, TransportSettings};
 use highwater_store::Store;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +15,7 @@ use crate::{
     args::Global,
     config::{Config, Limits, RateLimit, SourceConfig, SourceKind, parse_duration},
     exit::Trouble,
-    location::Location,
+    location::{self, Location},
 };
 
 /// Hacker News states no limit; these are polite, and reach the whole history in about six hours.
@@ -26,6 +26,9 @@ const IN_FLIGHT_MAX: u32 = 256;
 
 /// How long a store that cannot write is waited for: to rehearse a full disk in less than the two minutes it gets.
 const STORE_PATIENCE: &str = "HIGHWATER_STORE_PATIENCE";
+/// How long a lease lasts without a heartbeat, which comes three times in it: to rehearse the loss of a process in less
+/// than the 30 s that others wait for it. All processes of a store should agree on it.
+const LEASE_TTL: &str = "HIGHWATER_LEASE_TTL";
 
 pub(crate) struct Settings {
     pub(crate) config: Config,
@@ -50,8 +53,9 @@ impl Settings {
         Ok(Settings { config, store_url, store_schema })
     }
 
-    pub(crate) fn store_url(&self) -> &str {
-        &self.store_url
+    /// For people: without a password.
+    pub(crate) fn store_shown(&self) -> String {
+        location::shown(&self.store_url)
     }
 
     pub(crate) fn location(&self) -> Result<Location, Trouble> {
@@ -141,14 +145,17 @@ fn engine_settings(limits: &Limits) -> Result<EngineSettings, Trouble> {
     let Patience { retry, stall, store, .. } = &mut settings.patience;
     *retry = limits.retry_patience.unwrap_or(*retry);
     *stall = limits.stall_timeout.unwrap_or(*stall);
-    *store = store_patience()?.unwrap_or(*store);
+    *store = duration_from(STORE_PATIENCE)?.unwrap_or(*store);
+    if let Some(ttl) = duration_from(LEASE_TTL)? {
+        settings.lease = LeaseTimes { ttl, beat: ttl / 3 };
+    }
     Ok(settings)
 }
 
-fn store_patience() -> Result<Option<Duration>, Trouble> {
-    let Some(text) = env::var_os(STORE_PATIENCE) else { return Ok(None) };
+fn duration_from(variable: &str) -> Result<Option<Duration>, Trouble> {
+    let Some(text) = env::var_os(variable) else { return Ok(None) };
     match text.to_str().and_then(parse_duration) {
-        Some(patience) => Ok(Some(patience)),
-        None => Err(Trouble::usage(format!("{STORE_PATIENCE}: expected a duration such as \"30s\", found {text:?}"))),
+        Some(duration) => Ok(Some(duration)),
+        None => Err(Trouble::usage(format!("{variable}: expected a duration such as \"30s\", found {text:?}"))),
     }
 }

@@ -41,12 +41,12 @@ async fn verify_store(global: &Global, settings: &Settings) -> anyhow::Result<Ex
     let problems = store.integrity().await?;
     if global.json {
         out::data(
-            &json!({ "store": settings.store_url(), "sound": problems.is_empty(), "problems": problems }).to_string(),
+            &json!({ "store": settings.store_shown(), "sound": problems.is_empty(), "problems": problems }).to_string(),
         );
     } else if problems.is_empty() {
-        out::data(&format!("{}: sound", settings.store_url()));
+        out::data(&format!("{}: sound", settings.store_shown()));
     } else {
-        out::data(&format!("{}: {} problems", settings.store_url(), problems.len()));
+        out::data(&format!("{}: {} problems", settings.store_shown(), problems.len()));
         problems.iter().for_each(|problem| out::data(&format!("  {problem}")));
     }
     Ok(if problems.is_empty() { Exit::Complete } else { Exit::Unaccounted })

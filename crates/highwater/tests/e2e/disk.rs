@@ -1,13 +1,8 @@
 //! No room: the run says so and waits; it ends with the reason when no room comes, and goes on by itself when it does.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::{fs, path::Path, time::Duration};
 
-use crate::support::{FAST, Home, Signal, Sim, assert_mirrors, program, until};
+use crate::support::{Disk, FAST, Home, Signal, Sim, assert_mirrors, program, until};
 
 const ITEMS: u32 = 12_000;
 
@@ -55,9 +50,9 @@ fn a_full_disk_is_waited_for_until_there_is_room_again() {
         println!("skipped: a tmpfs cannot be mounted here");
         return;
     };
-    let ballast = disk.0.join("ballast");
+    let ballast = disk.path().join("ballast");
     fs::write(&ballast, vec![0; 62 << 20]).unwrap();
-    let store = format!("sqlite:{}", disk.0.join("highwater.db").display());
+    let store = format!("sqlite:{}", disk.path().join("highwater.db").display());
     let running = home.start(&["sync", "hn", "--store", &store]);
     let patience = Duration::from_secs(30);
     until("a full disk", patience, || running.err().contains("the store cannot write").then_some(()));
@@ -65,22 +60,4 @@ fn a_full_disk_is_waited_for_until_there_is_room_again() {
     running.wait().exits(0);
     assert_eq!(sim.item_requests(), u64::from(ITEMS), "what was in hand is kept while the disk is full");
     home.run(&["verify", "hn", "--store", &store]).exits(0);
-}
-
-/// A file system of 64 MiB in memory.
-struct Disk(PathBuf);
-
-impl Disk {
-    fn mount(path: PathBuf) -> Option<Disk> {
-        fs::create_dir(&path).unwrap();
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=64m", "tmpfs"]).arg(&path).output();
-        mounted.is_ok_and(|output| output.status.success()).then_some(Disk(path))
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        // Lazily: a process killed by a failing test may not be gone yet.
-        Command::new("umount").arg("-l").arg(&self.0).status().ok();
-    }
 }

@@ -4,10 +4,12 @@
 mod copy;
 mod demo;
 mod disk;
+mod gate;
 mod kill;
 mod letters;
 mod lock;
 mod outage;
+mod postgres;
 mod ranges;
 mod restart;
 mod signals;

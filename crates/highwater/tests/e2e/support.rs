@@ -2,6 +2,7 @@
 
 mod clock;
 mod database;
+mod disk;
 mod home;
 mod http;
 mod process;
@@ -12,12 +13,13 @@ mod truth;
 
 pub(crate) use clock::{Deadline, pause, until};
 pub(crate) use database::Database;
+pub(crate) use disk::Disk;
 pub(crate) use home::Home;
 pub(crate) use process::{Done, Running, Signal, program};
-pub(crate) use schema::Schema;
+pub(crate) use schema::{Schema, Session};
 pub(crate) use server::{Reply, Server, item};
 pub(crate) use sim::Sim;
-pub(crate) use truth::assert_mirrors;
+pub(crate) use truth::{Tables, assert_mirrors};
 
 /// As fast as it goes, with retries that do not make a test wait.
 pub(crate) const FAST: &str = "rate = \"unlimited\"";

@@ -2,9 +2,15 @@
 
 use std::{path::Path, time::Duration};
 
-use rusqlite::{Connection, OpenFlags, types::FromSql};
+use rusqlite::{
+    Connection, OpenFlags, Row,
+    types::{FromSql, Value},
+};
+use serde_json::Value as Json;
 
-pub(crate) struct Database(pub(super) Connection);
+use super::truth::{self, Tables};
+
+pub(crate) struct Database(Connection);
 
 impl Database {
     /// Read-only: a writer would fold the log into the file when it leaves, and recovery is what is under test.
@@ -39,16 +45,25 @@ impl Database {
 
     /// The frontier, after a check that every id before it is accounted for.
     pub(crate) fn checked_frontier(&self) -> i64 {
-        let frontier: i64 = self.one("SELECT coalesce(max(frontier), 0) FROM ingest_streams");
-        let origin: i64 = self.one("SELECT coalesce(max(origin), 0) FROM ingest_streams");
-        let accounted: i64 = self.one(
-            "SELECT count(*) FROM (
-                SELECT id FROM hn_items, ingest_streams WHERE id >= origin AND id < frontier
-                UNION
-                SELECT item_number FROM ingest_exceptions, ingest_streams
-                WHERE state IN ('missing', 'excluded') AND item_number >= origin AND item_number < frontier)",
-        );
-        assert_eq!(accounted, frontier - origin, "the frontier stands at {frontier} and ids before it are missing");
-        frontier
+        truth::checked_frontier(self)
+    }
+}
+
+impl Tables for Database {
+    fn cells(&self, sql: &str) -> Vec<Vec<Json>> {
+        let mut statement = self.0.prepare(sql).unwrap();
+        let columns = statement.column_count();
+        let cells = |row: &Row<'_>| (0..columns).map(|place| row.get(place).map(json_of)).collect();
+        statement.query_map([], cells).unwrap().collect::<Result<_, _>>().unwrap()
+    }
+}
+
+fn json_of(value: Value) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Integer(number) => number.into(),
+        Value::Real(number) => number.into(),
+        Value::Text(text) => text.into(),
+        Value::Blob(bytes) => panic!("a column holds {bytes:?}"),
     }
 }

@@ -12,15 +12,33 @@ use tempfile::TempDir;
 
 use super::{Database, Done, Running, program};
 
+/// What the environment may tell the binary.
+const TOLD: [&str; 11] = [
+    "HIGHWATER_CONFIG",
+    "HIGHWATER_STORE",
+    "HIGHWATER_LOG",
+    "HIGHWATER_STORE_PATIENCE",
+    "HIGHWATER_LEASE_TTL",
+    "PGHOST",
+    "PGPORT",
+    "PGUSER",
+    "PGDATABASE",
+    "PGPASSWORD",
+    "PGSSLMODE",
+];
+
 pub(crate) struct Home {
     folder: TempDir,
+    /// As the configuration names it.
+    store: String,
     commands: AtomicU32,
 }
 
 impl Home {
     /// Without a configuration.
     pub(crate) fn bare() -> Home {
-        Home { folder: TempDir::with_prefix("highwater-e2e-").unwrap(), commands: AtomicU32::new(0) }
+        let folder = TempDir::with_prefix("highwater-e2e-").unwrap();
+        Home { folder, store: "sqlite:highwater.db".into(), commands: AtomicU32::new(0) }
     }
 
     pub(crate) fn new(base_url: &str, limits: &str) -> Home {
@@ -29,10 +47,18 @@ impl Home {
         home
     }
 
+    /// With another store than a file of its own.
+    pub(crate) fn with_store(store: &str, base_url: &str, limits: &str) -> Home {
+        let home = Home { store: store.to_owned(), ..Home::bare() };
+        home.configure(base_url, limits);
+        home
+    }
+
     pub(crate) fn configure(&self, base_url: &str, limits: &str) {
         let text = format!(
-            "[store]\nurl = \"sqlite:highwater.db\"\n\n[sources.hn]\nkind = \"hn\"\nbase_url = \"{base_url}\"\n\n\
-             [sources.hn.limits]\n{limits}\n"
+            "[store]\nurl = \"{}\"\n\n[sources.hn]\nkind = \"hn\"\nbase_url = \"{base_url}\"\n\n\
+             [sources.hn.limits]\n{limits}\n",
+            self.store
         );
         self.write("highwater.toml", &text);
     }
@@ -71,7 +97,7 @@ impl Home {
         let mut command = Command::new(program);
         command.args(args).current_dir(self.folder.path());
         command.env("HOME", self.folder.path()).env("XDG_CONFIG_HOME", self.folder.path());
-        for name in ["HIGHWATER_CONFIG", "HIGHWATER_STORE", "HIGHWATER_LOG", "HIGHWATER_STORE_PATIENCE"] {
+        for name in TOLD {
             command.env_remove(name);
         }
         command

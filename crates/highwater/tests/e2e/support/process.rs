@@ -22,6 +22,9 @@ pub(crate) fn program() -> PathBuf {
 pub(crate) enum Signal {
     Interrupt,
     Terminate,
+    /// Nothing runs until `Continue`.
+    Stop,
+    Continue,
 }
 
 /// A process at work; killed when dropped. It writes to files, so that no full pipe can hold it up.
@@ -60,6 +63,8 @@ impl Running {
         let name = match signal {
             Signal::Interrupt => "-INT",
             Signal::Terminate => "-TERM",
+            Signal::Stop => "-STOP",
+            Signal::Continue => "-CONT",
         };
         let sent = Command::new("kill").args([name, &self.id().to_string()]).status().unwrap();
         assert!(sent.success(), "kill {name} failed");

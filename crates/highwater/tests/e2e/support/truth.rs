@@ -3,11 +3,35 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use rusqlite::types::Value;
 use serde::Deserialize;
 use serde_json::{Value as Json, value::RawValue};
 
-use super::{Database, Sim};
+use super::Sim;
+
+/// Any store, asked in SQL that all of them understand.
+pub(crate) trait Tables {
+    fn cells(&self, sql: &str) -> Vec<Vec<Json>>;
+
+    fn number(&self, sql: &str) -> i64 {
+        self.cells(sql)[0][0].as_i64().unwrap_or_else(|| panic!("{sql} gives no number"))
+    }
+}
+
+/// The frontier, after a check that every id before it is accounted for.
+pub(super) fn checked_frontier(store: &impl Tables) -> i64 {
+    let frontier = store.number("SELECT coalesce(max(frontier), 0) FROM ingest_streams");
+    let origin = store.number("SELECT coalesce(max(origin), 0) FROM ingest_streams");
+    let accounted = store.number(&format!(
+        "SELECT count(*) FROM (
+            SELECT id FROM hn_items WHERE id >= {origin} AND id < {frontier}
+            UNION
+            SELECT item_number FROM ingest_exceptions
+            WHERE state IN ('missing', 'excluded') AND item_number >= {origin} AND item_number < {frontier}
+        ) AS accounted",
+    ));
+    assert_eq!(accounted, frontier - origin, "the frontier stands at {frontier} and ids before it are missing");
+    frontier
+}
 
 #[derive(Deserialize)]
 struct Line<'a> {
@@ -29,8 +53,8 @@ const FIELDS: [&str; 9] = ["id", "type", "by", "time", "title", "url", "text", "
 
 /// Asserts that the store has what the simulator has from `first` to `last`, and nothing else.
 #[track_caller]
-pub(crate) fn assert_mirrors(database: &Database, sim: &Sim, first: i64, last: i64) -> Expected {
-    let mirror = Mirror::read(database);
+pub(crate) fn assert_mirrors(store: &impl Tables, sim: &Sim, first: i64, last: i64) -> Expected {
+    let mirror = Mirror::read(store);
     let mut expected = Expected::default();
     let mut wrong = Vec::new();
     let mut from = first;
@@ -49,29 +73,22 @@ pub(crate) fn assert_mirrors(database: &Database, sim: &Sim, first: i64, last: i
 }
 
 struct Mirror {
-    items: HashMap<i64, BTreeMap<&'static str, Value>>,
+    items: HashMap<i64, BTreeMap<&'static str, Json>>,
     kids: HashMap<i64, Vec<i64>>,
     exceptions: HashMap<i64, String>,
 }
 
 impl Mirror {
-    fn read(Database(db): &Database) -> Mirror {
+    fn read(store: &impl Tables) -> Mirror {
         let mut mirror = Mirror { items: HashMap::new(), kids: HashMap::new(), exceptions: HashMap::new() };
-        let mut items = db.prepare(&format!("SELECT {} FROM hn_items", FIELDS.join(", "))).unwrap();
-        let mut rows = items.query([]).unwrap();
-        while let Some(row) = rows.next().unwrap() {
-            let fields = FIELDS.iter().enumerate().map(|(place, name)| (*name, row.get(place).unwrap()));
-            mirror.items.insert(row.get(0).unwrap(), fields.collect());
+        for row in store.cells(&format!("SELECT {} FROM hn_items", FIELDS.join(", "))) {
+            mirror.items.insert(row[0].as_i64().unwrap(), FIELDS.into_iter().zip(row).collect());
         }
-        let mut kids = db.prepare("SELECT item, kid FROM hn_kids ORDER BY item, display_order").unwrap();
-        let mut rows = kids.query([]).unwrap();
-        while let Some(row) = rows.next().unwrap() {
-            mirror.kids.entry(row.get(0).unwrap()).or_default().push(row.get(1).unwrap());
+        for row in store.cells("SELECT item, kid FROM hn_kids ORDER BY item, display_order") {
+            mirror.kids.entry(row[0].as_i64().unwrap()).or_default().push(row[1].as_i64().unwrap());
         }
-        let mut exceptions = db.prepare("SELECT CAST(item_key AS INTEGER), state FROM ingest_exceptions").unwrap();
-        let mut rows = exceptions.query([]).unwrap();
-        while let Some(row) = rows.next().unwrap() {
-            mirror.exceptions.insert(row.get(0).unwrap(), row.get(1).unwrap());
+        for row in store.cells("SELECT CAST(item_key AS INTEGER), state FROM ingest_exceptions") {
+            mirror.exceptions.insert(row[0].as_i64().unwrap(), row[1].as_str().unwrap().to_owned());
         }
         mirror
     }
@@ -105,21 +122,12 @@ impl Mirror {
         for name in FIELDS {
             let (wanted, found) = (body.get(name).unwrap_or(&Json::Null), &self.items[&id][name]);
             let holds_nul = wanted.as_str().is_some_and(|text| text.contains('\0'));
-            if !holds_nul && as_json(found) != *wanted {
-                return Err(format!("{id}.{name} is {found:?}, not {wanted}"));
+            if !holds_nul && found != wanted {
+                return Err(format!("{id}.{name} is {found}, not {wanted}"));
             }
         }
         let kids = self.kids.get(&id).map_or(&[][..], Vec::as_slice);
         if kids == kids_of(body.get("kids")) { Ok(()) } else { Err(format!("the kids of {id} are {kids:?}")) }
-    }
-}
-
-fn as_json(value: &Value) -> Json {
-    match value {
-        Value::Null => Json::Null,
-        Value::Integer(number) => (*number).into(),
-        Value::Text(text) => text.as_str().into(),
-        other => panic!("a column holds {other:?}"),
     }
 }
 
