@@ -6,7 +6,7 @@ use std::ffi::OsString;
 /// The bare `--store` of `verify`, as clap knows it.
 pub(super) const CHECK_FILES: &str = "check-files";
 
-const SCHEMES: [&str; 3] = ["sqlite:", "postgres:", "postgresql:"];
+const SQLITE: &str = "sqlite:";
 
 /// The arguments of a process, its own name first, with a bare `--store` of `verify` replaced.
 pub(super) fn resolve(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
@@ -39,5 +39,5 @@ pub(super) fn resolve(args: impl IntoIterator<Item = OsString>) -> Vec<OsString>
 }
 
 fn is_store_url(arg: &OsString) -> bool {
-    arg.to_str().is_some_and(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)))
+    arg.to_str().is_some_and(|text| text.starts_with(SQLITE) || text.contains("://"))
 }
