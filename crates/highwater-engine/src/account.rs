@@ -9,8 +9,9 @@ use highwater_store::{SHARE_LASTS, ShareAsk, StoreError};
 
 use crate::{Engine, error::Result};
 
-/// A gate that closes for one closes for all within a second.
-const BEAT: Duration = Duration::from_millis(500);
+/// A gate that closes for one closes for all within a second: at worst one beat goes by until the news is told, and
+/// another until it is heard, and each takes its time at the store.
+const BEAT: Duration = Duration::from_millis(300);
 /// How often a process that is alone notes what has not changed much.
 const ALONE_BEAT: Duration = Duration::from_secs(30);
 
