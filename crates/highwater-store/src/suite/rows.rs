@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use futures_util::poll;
-use highwater_core::{DeadLetterPolicy, Key, KeySet, Record, Value, Verdict};
+use futures_util::{future::BoxFuture, poll};
+use highwater_core::{BatchCounts, DeadLetterPolicy, Key, KeySet, Record, Value, Verdict};
 
 use super::scene::{Lab, Scene, at, verdict};
 use super::{ITEMS, USERS, item, user};
-use crate::{ErrorKind, Page};
+use crate::{ErrorKind, Page, Result};
 
 const VERSIONS: &str =
     "SELECT id, body ->> 'text', replace(body ->> 'kids', ' ', '') FROM hn_item_versions ORDER BY version";
@@ -86,21 +86,19 @@ pub async fn the_same_commit_twice_changes_nothing(lab: Lab) {
 pub async fn a_commit_broken_off_is_whole_or_absent(lab: Lab) {
     let scene = Scene::planned(lab, 0, 100, 100).await;
     let claimed = scene.claim_one(at(0)).await;
-    let mut patience: u32 = 0;
-    for id in 0..45 {
+    let commit = |id: i64| {
         let settlements = vec![verdict(50 + id, Verdict::Missing)];
-        let records = vec![item(id, "", &[id])];
-        let commit = scene.commit_of(&claimed.lease, records, settlements);
-        let mut commit = scene.store().commit(Arc::new(commit));
-        for _ in 0..patience {
-            if poll!(&mut commit).is_ready() {
-                break;
-            }
-            tokio::task::yield_now().await;
-        }
-        drop(commit);
-        // From a first look to what a server over a network takes.
-        patience += 1 + patience / 4;
+        let commit = scene.commit_of(&claimed.lease, vec![item(id, "", &[id])], settlements);
+        scene.store().commit(Arc::new(commit))
+    };
+    let mut first = commit(0);
+    let whole = polled(&mut first, LOOKS_MAX).await;
+    if whole == LOOKS_MAX {
+        // On a paused clock it gets no further while somebody looks all the time.
+        first.await.unwrap();
+    }
+    for id in 1..=BREAKS {
+        polled(&mut commit(id), whole * id.unsigned_abs() / BREAKS.unsigned_abs()).await;
         // Comes after whatever is still being written.
         scene.store().heartbeat(&[], at(0)).await.unwrap();
         let parts = "SELECT (SELECT count(*) FROM hn_items), (SELECT count(*) FROM hn_kids),
@@ -109,6 +107,22 @@ pub async fn a_commit_broken_off_is_whole_or_absent(lab: Lab) {
         let whole = parts.split('|').next().unwrap();
         assert!(parts.split('|').all(|part| part == whole), "rows, edges, exceptions, ledger: {parts}");
     }
+}
+
+/// Moments at which a commit is broken off, spread over its length.
+const BREAKS: i64 = 45;
+/// More than a server takes to answer.
+const LOOKS_MAX: u64 = 200_000;
+
+/// Leaves a commit after so many looks at it, or when it is done; how often it was looked at.
+async fn polled(commit: &mut BoxFuture<'_, Result<BatchCounts>>, most: u64) -> u64 {
+    for looks in 0..most {
+        if poll!(&mut *commit).is_ready() {
+            return looks;
+        }
+        tokio::task::yield_now().await;
+    }
+    most
 }
 
 pub async fn an_absence_leaves_the_stored_body_alone(lab: Lab) {

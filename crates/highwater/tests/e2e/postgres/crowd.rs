@@ -1,13 +1,13 @@
-//! Four processes on one database, and one of them killed every second.
+//! Four processes on one database, and one of them killed every second for a minute.
 
 use std::time::Duration;
 
 use crate::support::{Home, Running, Schema, Session, Sim, Tables, assert_mirrors, pause, until};
 
-const ITEMS: u32 = 12_000;
-const KILLS: usize = 12;
+const ITEMS: u32 = 30_000;
+const KILLS: usize = 60;
 /// Fixed, so that the work outlasts the kills; small jobs, so that no process has all of it in hand.
-const LIMITS: &str = "rate = 1500\njob = 2\nsegment = 50";
+const LIMITS: &str = "rate = 600\njob = 2\nsegment = 50";
 const PLAN: &str = r#"
 [latency]
 fixed_ms = 20
