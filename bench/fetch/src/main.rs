@@ -40,6 +40,8 @@ enum Command {
         #[arg(long)]
         items: u64,
     },
+    /// Remove a schema and let the server write out what it still holds in memory
+    Sweep { url: String, schema: String },
     /// Segments a second that eight claimers get, before and after many updates
     Claims {
         url: String,
@@ -78,6 +80,7 @@ fn main() -> anyhow::Result<()> {
         Command::Fetch(args) => serde_json::to_string(&fetch(args)?)?,
         Command::Control { path, items } => serde_json::to_string(&control::measure(path, *items)?)?,
         Command::Ceiling { url, items } => serde_json::to_string(&postgres::ceiling(url, *items)?)?,
+        Command::Sweep { url, schema } => serde_json::to_string(&postgres::sweep(url, schema)?)?,
         Command::Claims { url, segments, updates } => {
             serde_json::to_string(&postgres::claims(url, *segments, *updates)?)?
         }

@@ -21,6 +21,25 @@ pub(crate) struct Claims {
     worn_per_second: f64,
 }
 
+/// Leaves a server as if the schema had never been: what it still has to do about it would weigh on the next run.
+pub(crate) fn sweep(url: &str, schema: &str) -> anyhow::Result<()> {
+    runtime()?.block_on(async {
+        let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await?;
+        let sweep = async {
+            client.batch_execute(&format!("DROP SCHEMA IF EXISTS {schema} CASCADE")).await?;
+            client.batch_execute("CHECKPOINT").await?;
+            anyhow::Ok(())
+        };
+        tokio::select! {
+            ended = connection => {
+                ended?;
+                anyhow::bail!("the server closed the connection")
+            }
+            swept = sweep => swept,
+        }
+    })
+}
+
 /// Rows a second of one connection that upserts batches of arrays and does nothing else.
 pub(crate) fn ceiling(url: &str, rows: u64) -> anyhow::Result<f64> {
     runtime()?.block_on(async {

@@ -57,6 +57,12 @@ struct Schemas<'a> {
 }
 
 impl Schemas<'_> {
+    /// Removes what the last run left: a server that still writes it out or tidies it up is not the same for all.
+    fn sweep(&self, bench: &Bench) -> anyhow::Result<()> {
+        let mut command = Command::new(&bench.yardstick);
+        read(command.args(["sweep", &self.server.url(), &format!("bench{}", self.count)])).map(drop)
+    }
+
     fn fresh(&mut self) -> String {
         self.count += 1;
         format!("{}?schema=bench{}", self.server.url(), self.count)
@@ -73,6 +79,7 @@ fn rounds(bench: &Bench, schemas: &mut Schemas<'_>) -> anyhow::Result<Vec<Round>
     for number in 1..=bench.size.rounds {
         eprintln!("round {number} of {}", bench.size.rounds);
         let mut rate = |name: &str, processes, simulator: &Simulator, items, in_flight| {
+            schemas.sweep(bench)?;
             let store = schemas.fresh();
             let rate = bench.processes(processes, simulator.url(), &store, items, in_flight)?;
             tell(name, rate);
@@ -82,6 +89,7 @@ fn rounds(bench: &Bench, schemas: &mut Schemas<'_>) -> anyhow::Result<Vec<Round>
         let two = rate("PostgreSQL, two processes", 2, &quick, bench.size.items, IN_FLIGHT)?;
         let slow_one = rate("with latency, one process", 1, &slow, slow_items, SLOW_IN_FLIGHT)?;
         let slow_two = rate("with latency, two processes", 2, &slow, slow_items, SLOW_IN_FLIGHT)?;
+        schemas.sweep(bench)?;
         let sqlite = bench.sync(quick.url(), bench.size.items, IN_FLIGHT)?.rate.items_per_second;
         tell("SQLite", sqlite);
         let ceiling = ceiling(bench, &schemas.server.url())?;
