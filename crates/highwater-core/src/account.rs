@@ -74,8 +74,6 @@ pub struct AccountView {
     pub cuts: u64,
     pub pause: Option<Pause>,
     pub learned: Option<Learned>,
-    /// Whether nobody else is there.
-    pub is_alone: bool,
 }
 
 impl Account {
@@ -112,7 +110,6 @@ impl Account {
             cuts: self.cuts,
             pause,
             learned: self.learned.filter(|_| self.heard_at.is_some_and(|at| now.since(at) <= LEARNED_LASTS)),
-            is_alone: others.is_empty(),
         }
     }
 }

@@ -53,6 +53,7 @@ impl Programs {
         if status.success() {
             return Ok(());
         }
+        // How the program ended is told in any case; what it said only if it can be read.
         let said = fs::read_to_string(log).unwrap_or_default();
         Err(io::Error::other(format!("{program} ended with {status}: {said}")))
     }
@@ -70,6 +71,7 @@ impl Programs {
 /// Whom root steps down to; none for anybody else.
 fn stand_in() -> Option<(u32, u32)> {
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    // A system without this file has none of these accounts either: then it is the number that nobody has.
     let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
     is_root.then(|| account(&accounts, "postgres").or_else(|| account(&accounts, "nobody")).unwrap_or((65534, 65534)))
 }

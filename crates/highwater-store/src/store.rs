@@ -218,7 +218,7 @@ pub struct StoredRow {
     pub last_fetched_at: Timestamp,
 }
 
-/// A process without a beat for so long has lost its share: ten beats missed.
+/// A process without a beat for so long has lost its share: more than ten beats missed.
 pub const SHARE_LASTS: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug)]

@@ -40,14 +40,15 @@ Examples:
 
 Exit codes:
   0 done and complete      1 failed      2 bad usage or configuration
-  3 finished, but something is unaccounted for      130/143 stopped by a signal, in order";
+  3 finished, but something is unaccounted for      4 credentials missing or refused
+  130/143 stopped by a signal, in order";
 
 #[derive(Clone, Debug, ClapArgs)]
 pub(crate) struct Global {
     /// Configuration file [default: ./highwater.toml, then the user's config folder]
     #[arg(long, global = true, env = "HIGHWATER_CONFIG", value_name = "PATH")]
     pub(crate) config: Option<PathBuf>,
-    /// Store to use instead of the configured one, as sqlite:PATH [env: HIGHWATER_STORE]
+    /// Store to use instead of the configured one, as sqlite:PATH or postgres://USER@HOST/DATABASE [env: HIGHWATER_STORE]
     #[arg(long, global = true, value_name = "URL")]
     store: Option<String>,
     /// Print the result as JSON

@@ -4,14 +4,22 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use crate::support::{FAST, Home, Sim, assert_mirrors};
+use crate::support::{FAST, Home, Sim, Tables, assert_mirrors};
 
 #[test]
 fn a_calm_remote_is_mirrored_proven_and_then_asked_only_for_its_head() {
-    let sim = Sim::start(3500, "calm");
+    let sim = Sim::start(CALM_ITEMS, "calm");
     let home = Home::new(&sim.url(), FAST);
+    prove_calm(&home, || home.database(), &sim);
+}
+
+/// Items of a calm remote.
+pub(crate) const CALM_ITEMS: u32 = 3500;
+
+/// On any store: mirrored, told, proven, and asked for no more than its head afterwards.
+pub(crate) fn prove_calm<T: Tables>(home: &Home, tables: impl Fn() -> T, sim: &Sim) {
     home.run(&["sync", "hn"]).exits(0);
-    let truth = assert_mirrors(&home.database(), &sim, 1, 3500);
+    let truth = assert_mirrors(&tables(), sim, 1, i64::from(CALM_ITEMS));
     assert!(truth.missing > 0, "the plan has ids that are never there");
 
     let status = home.run(&["status", "--json"]).exits(0).json();

@@ -4,37 +4,16 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{FAST, Home, Schema, Session, Sim, Tables, assert_mirrors, until};
-
-const ITEMS: u32 = 3500;
+use crate::{
+    support::{FAST, Home, Schema, Session, Sim, Tables, assert_mirrors, until},
+    sync::{CALM_ITEMS, prove_calm},
+};
 
 #[test]
 fn a_calm_remote_is_mirrored_proven_and_then_asked_only_for_its_head() {
-    let (schema, sim) = (Schema::new(), Sim::start(ITEMS, "calm"));
+    let (schema, sim) = (Schema::new(), Sim::start(CALM_ITEMS, "calm"));
     let home = Home::with_store(&schema.url(), &sim.url(), FAST);
-    home.run(&["sync", "hn"]).exits(0);
-    let truth = assert_mirrors(&schema.session(), &sim, 1, i64::from(ITEMS));
-    assert!(truth.missing > 0, "the plan has ids that are never there");
-
-    let status = home.run(&["status", "--json"]).exits(0).json();
-    let stream = json!({
-        "name": "items", "axis": "id", "origin": 1, "frontier": 3501, "target": 3501,
-        "stored": truth.stored, "missing": truth.missing, "excluded": 0, "retrying": 0, "dead_letters": 0,
-        "complete": true,
-        "segments": { "pending": 0, "in_progress": 0, "retry_wait": 0, "sealed": 4, "dead_letter": 0 },
-    });
-    assert_eq!(status, json!({ "sources": [{ "name": "hn", "kind": "hn", "streams": [stream] }] }));
-
-    let before = sim.requests();
-    home.run(&["sync", "hn"]).exits(0);
-    assert_eq!(sim.requests() - before, 1, "a complete mirror asks only for the head");
-
-    let proof = home.run(&["verify", "hn", "--json"]).exits(0).json();
-    let count = |name: &str| proof["streams"][0][name].as_u64().unwrap();
-    assert_eq!([count("checked"), count("stored"), count("missing")], [3500, truth.stored, truth.missing]);
-    assert_eq!(["dead_letters", "differs", "unexplained"].map(count), [0; 3]);
-    home.run(&["verify", "--store"]).exits(0);
-    home.run(&["ledger", "hn", "--verify"]).exits(0);
+    prove_calm(&home, || schema.session(), &sim);
     let letters = home.run(&["dead-letters", "list", "hn", "--json"]).exits(0).json();
     assert_eq!(letters["dead_letters"], json!([]));
 }
@@ -58,7 +37,7 @@ const CONTENT: &str = "SELECT md5(string_agg((to_jsonb(item) - 'last_fetched_at'
 
 #[test]
 fn a_forced_sync_of_what_has_not_changed_moves_only_the_time_of_the_look() {
-    let (schema, sim) = (Schema::new(), Sim::start(ITEMS, "calm"));
+    let (schema, sim) = (Schema::new(), Sim::start(CALM_ITEMS, "calm"));
     let home = Home::with_store(&schema.url(), &sim.url(), FAST);
     home.run(&["sync", "hn"]).exits(0);
     let session = schema.session();
