@@ -24,6 +24,8 @@ pub struct Record {
     pub key: Key,
     pub table: &'static Table,
     pub body: Body,
+    /// The remote's mark of this body, if it gave one.
+    pub tag: Option<String>,
 }
 
 /// The columns of a row in the order of its table, and its list of edges.

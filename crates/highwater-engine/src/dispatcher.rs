@@ -305,7 +305,7 @@ async fn prepare(worker: &Worker, claimed: Claimed) -> Result<Prepared> {
 fn scan_span(density: Density, claimed: &Claimed) -> Span {
     match density {
         Density::Dense => claimed.span,
-        Density::Sparse => claimed.rest(),
+        Density::Sparse | Density::Named(_) => claimed.rest(),
     }
 }
 

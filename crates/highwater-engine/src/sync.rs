@@ -243,7 +243,7 @@ impl<'a> Run<'a> {
     async fn ask<T>(&self, question: impl AsyncFn(&Call) -> Result<T, Failure>) -> Result<Result<T, DrainEnd>> {
         let engine = self.engine;
         let clock = &engine.world.clock;
-        let call = Call { lane: Lane::Live, beat: Beat::new(clock.clone()) };
+        let call = Call::new(Lane::Live, Beat::new(clock.clone()));
         let began = clock.moment();
         let answer = async {
             let mut attempt = 0;

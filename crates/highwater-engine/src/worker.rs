@@ -80,7 +80,7 @@ impl Worker {
 
     /// Heads and listings go ahead of all mirrored work.
     pub(crate) fn control_call(&self) -> Call {
-        Call { lane: Lane::Live, beat: Beat::new(self.engine.world.clock.clone()) }
+        Call::new(Lane::Live, Beat::new(self.engine.world.clock.clone()))
     }
 
     async fn answers(&self, job: &Job, beat: &Beat) -> Result<Vec<Answer>, JobError> {
@@ -88,7 +88,7 @@ impl Worker {
             let fetched = Fetched::Failed(failure.clone());
             return Ok(job.keys.iter().map(|key| Answer { key: key.clone(), fetched: fetched.clone() }).collect());
         }
-        let call = Call { lane: job.lane, beat: beat.clone() };
+        let call = Call::new(job.lane, beat.clone());
         let answers =
             self.engine.source.fetch(&self.stream.spec.name, &job.keys, &call).await.map_err(JobError::Batch)?;
         if answers.len() == job.keys.len() {
@@ -130,6 +130,7 @@ impl Worker {
                     let region = self.stream.region(key.number());
                     sorted.settlements.push(judge.absence(key, &history, region));
                 }
+                Fetched::Unchanged => sorted.unchanged.push((key, self.stream.spec.table)),
                 Fetched::Excluded { reason } => {
                     let verdict = Verdict::Excluded;
                     sorted.settlements.push(Settlement { key, verdict, history, reason, last_error: None });
@@ -226,7 +227,9 @@ impl Worker {
             lease: work.lease.clone(),
             stream: self.stream.id.clone(),
             now: self.engine.now(),
+            asked_at: self.engine.now(),
             records,
+            unchanged: Vec::new(),
             settlements,
             cursor,
         }
@@ -292,6 +295,7 @@ const LAST_CHANCE: Duration = Duration::from_secs(1);
 struct Sorted {
     records: Vec<Record>,
     settlements: Vec<Settlement>,
+    unchanged: Vec<(Key, &'static highwater_core::schema::Table)>,
     /// Some keys were not asked for.
     skipped: bool,
 }

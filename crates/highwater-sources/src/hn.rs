@@ -122,6 +122,10 @@ impl Source for Hn {
             }
         })
     }
+
+    fn live(&self) -> Option<&dyn crate::Live> {
+        None
+    }
 }
 
 fn items() -> StreamSpec {
@@ -184,7 +188,7 @@ fn read_item(id: i64, response: &Response, now: Timestamp) -> Result<Fetched, Fa
         return Err(Failure::new(FailureKind::WrongIdentity, wrong_identity(item.id)));
     }
     let looks = looks(&item, now);
-    let record = Record { key: Key::Number(id), table: &ITEMS, body: item.body };
+    let record = Record { key: Key::Number(id), table: &ITEMS, body: item.body, tag: None };
     Ok(match looks {
         Some(looks) => Fetched::Delayed { record, looks },
         None => Fetched::Found(record),

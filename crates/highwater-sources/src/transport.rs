@@ -14,7 +14,7 @@ mod tls;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use highwater_core::Failure;
+use highwater_core::{Failure, FailureKind};
 use http::{HeaderMap, Method, StatusCode};
 
 pub use client::HttpTransport;
@@ -23,6 +23,23 @@ pub use settings::{Deadlines, PoolLimits, Redirects, Roots, SetupError, Transpor
 /// Sends requests to one origin. Answers with any status are `Ok`; an `Err` had no complete answer.
 pub trait Transport: Send + Sync {
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, Failure>>;
+    /// As `send`, but the body is read as it comes and may have no end. Redirects are followed to any host, never from
+    /// TLS to plain text.
+    fn open(&self, _request: Request) -> BoxFuture<'_, Result<OpenResponse, Failure>> {
+        Box::pin(async { Err(Failure::new(FailureKind::Internal, "this transport opens no feeds")) })
+    }
+}
+
+/// An answer whose body is still coming, as it is on the wire: nothing is decompressed, no bound applies to the whole.
+pub struct OpenResponse {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub chunks: Box<dyn Chunks>,
+}
+
+pub trait Chunks: Send {
+    /// The next piece; `None` at the end. May be dropped before it is ready without loss.
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Bytes>, Failure>>;
 }
 
 #[derive(Clone, Debug)]

@@ -66,7 +66,7 @@ fn unlimited(in_flight: u32) -> World {
 
 impl World {
     async fn get(&self, path: &str, lane: Lane) -> Result<Response, GatewayError> {
-        let call = Call { lane, beat: Beat::new(self.gateway.clock().clone()) };
+        let call = Call::new(lane, Beat::new(self.gateway.clock().clone()));
         self.gateway.get(Request::get(path), &call, 1.0).await
     }
 
@@ -260,7 +260,7 @@ async fn no_permit_is_lost_among_threads() {
     let transport = Arc::new(Instantly(Semaphore::new(3)));
     let gateway = Arc::new(Gateway::new(transport, settings, clock.clone(), Box::new(|| 0.0)));
     let tasks = (0..2_000_u64).map(|n| {
-        let (gateway, call) = (gateway.clone(), Call { lane: Lane::Backfill, beat: Beat::new(clock.clone()) });
+        let (gateway, call) = (gateway.clone(), Call::new(Lane::Backfill, Beat::new(clock.clone())));
         tokio::spawn(async move {
             let mut get = pin!(gateway.get(Request::get("/"), &call, 1.0));
             for _ in 0..n % 4 {

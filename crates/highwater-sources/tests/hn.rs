@@ -48,7 +48,7 @@ fn world<'a>(answers: impl IntoIterator<Item = (&'a str, u16, &'a str)>) -> Worl
     let table = Arc::new(Table { answers: answers.collect(), ..Table::default() });
     let clock = Clock::simulated(Timestamp::from_millis(NOW * 1000));
     let settings = Settings::new(Rate::Unlimited, InFlight { start: 8, max: 8 });
-    let call = Call { lane: Lane::Backfill, beat: Beat::new(clock.clone()) };
+    let call = Call::new(Lane::Backfill, Beat::new(clock.clone()));
     World { hn: Hn::new(Gateway::new(table.clone(), settings, clock, Box::new(|| 0.0)), Decoding::Inline), table, call }
 }
 

@@ -150,6 +150,8 @@ impl PostgresStore {
     }
 }
 
+impl crate::LiveStore for PostgresStore {}
+
 impl Store for PostgresStore {
     fn open_stream<'a>(&'a self, stream: &'a StreamId, axis: &'a str) -> BoxFuture<'a, Result<StreamRow>> {
         transact!(self, to_write, "opening a stream", |db| streams::open(db, stream, axis))

@@ -137,6 +137,8 @@ impl SqliteStore {
     }
 }
 
+impl crate::LiveStore for SqliteStore {}
+
 impl Store for SqliteStore {
     fn open_stream<'a>(&'a self, stream: &'a StreamId, axis: &'a str) -> BoxFuture<'a, Result<StreamRow>> {
         let (stream, axis) = (stream.clone(), axis.to_owned());

@@ -11,11 +11,11 @@ use highwater_core::{
 
 use serde_json::json;
 
-use crate::{LedgerEntry, LedgerLine, Result};
+use crate::{LedgerEntry, LedgerLine, LiveStore, Result};
 
 /// Work and evidence, durable. Every method that writes is one short transaction, all or nothing, and may be called
 /// again with the same arguments without harm.
-pub trait Store: Send + Sync {
+pub trait Store: LiveStore {
     /// The row of a stream, made if it is not there yet with an empty span.
     fn open_stream<'a>(&'a self, stream: &'a StreamId, axis: &'a str) -> BoxFuture<'a, Result<StreamRow>>;
     /// Lays segments and moves origin, target and frontier so that catch-up segments tile `[origin, target)` at any
@@ -157,7 +157,11 @@ pub struct Commit {
     pub lease: Lease,
     pub stream: StreamId,
     pub now: Timestamp,
+    /// Before the first of the records was asked for: a row that was fetched later than this stays as it is.
+    pub asked_at: Timestamp,
     pub records: Vec<Record>,
+    /// Keys whose stored body is still the remote's: only `last_fetched_at` moves.
+    pub unchanged: Vec<(Key, &'static Table)>,
     /// Verdicts on keys that are not plainly stored, and `Stored` for keys that had an exception.
     pub settlements: Vec<Settlement>,
     pub cursor: Option<Position>,

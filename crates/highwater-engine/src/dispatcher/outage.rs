@@ -60,7 +60,7 @@ impl Dispatcher {
         if let Some(row) = stored.into_iter().next() {
             return Ok(Some(row.key));
         }
-        if spec.density == Density::Sparse {
+        if spec.density != Density::Dense {
             return Ok(None);
         }
         let row = engine.steady(|| engine.store.open_stream(&self.worker.stream.id, spec.axis)).await?;

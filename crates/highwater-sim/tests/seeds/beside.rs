@@ -52,6 +52,8 @@ macro_rules! pass_on {
     };
 }
 
+impl highwater_store::LiveStore for Earlier {}
+
 impl Store for Earlier {
     fn is_shared(&self) -> bool {
         self.inner.is_shared()

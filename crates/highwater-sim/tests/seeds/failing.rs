@@ -80,6 +80,8 @@ macro_rules! pass_on {
     };
 }
 
+impl highwater_store::LiveStore for FailingStore {}
+
 impl Store for FailingStore {
     fn is_shared(&self) -> bool {
         self.inner.is_shared()

@@ -159,7 +159,7 @@ fn decode_all(scenario: &Scenario, keys: &[Key]) -> BTreeMap<Key, Plain> {
         let transport = Arc::new(SimTransport::new(calm, clock.clone(), Duration::ZERO));
         let settings = Settings::new(Rate::Unlimited, InFlight { start: 64, max: 64 });
         let hn = Hn::new(Gateway::new(transport, settings, clock.clone(), Box::new(|| 0.0)), Decoding::Inline);
-        let call = Call { lane: Lane::Backfill, beat: Beat::new(clock) };
+        let call = Call::new(Lane::Backfill, Beat::new(clock));
         let stream: StreamName = "items".parse().unwrap();
         let answers = hn.fetch(&stream, keys, &call).await.unwrap();
         answers.into_iter().map(|answer| (answer.key, plain(answer.fetched))).collect()

@@ -89,7 +89,16 @@ impl Scene {
     }
 
     pub fn commit_of(&self, lease: &Lease, records: Vec<Record>, settlements: Vec<Settlement>) -> Commit {
-        Commit { lease: lease.clone(), stream: self.stream.clone(), now: at(0), records, settlements, cursor: None }
+        Commit {
+            lease: lease.clone(),
+            stream: self.stream.clone(),
+            now: at(0),
+            asked_at: at(0),
+            unchanged: Vec::new(),
+            records,
+            settlements,
+            cursor: None,
+        }
     }
 
     pub async fn commit(

@@ -52,10 +52,10 @@ pub fn item(id: i64, text: &str, kids: &[i64]) -> Record {
         Value::Bool(false),
         Value::Json(r#"{"a":[1,2]}"#.into()),
     ];
-    Record { key: Key::Number(id), table: &ITEMS, body: Body { values, edges: kids.to_vec() } }
+    Record { key: Key::Number(id), table: &ITEMS, body: Body { values, edges: kids.to_vec() }, tag: None }
 }
 
 pub fn user(name: &str, karma: i64) -> Record {
     let values = vec![Value::Text(name.into()), Value::Int(karma), Value::Null];
-    Record { key: Key::from(name), table: &USERS, body: Body { values, edges: Vec::new() } }
+    Record { key: Key::from(name), table: &USERS, body: Body { values, edges: Vec::new() }, tag: None }
 }

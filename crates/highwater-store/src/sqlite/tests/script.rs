@@ -87,6 +87,8 @@ impl Script {
             lease: self.lease.clone().unwrap(),
             stream: self.stream.clone(),
             now: at(step),
+            asked_at: at(step),
+            unchanged: Vec::new(),
             records,
             settlements,
             cursor: Some(Position(7)),
