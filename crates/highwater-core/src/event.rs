@@ -1,6 +1,8 @@
 //! Everything worth telling, in one enum: it feeds progress, logs, the simulator's recorder and later metrics alike.
 //! Events carry no bodies and no credentials.
 
+use std::time::Duration;
+
 use crate::{Alert, FailureKind, Key, Moment, Position, SegmentId, SegmentStatus, Span, StreamId, Timestamp};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +33,7 @@ pub enum Event {
     Committed {
         segment: SegmentId,
         batch: BatchCounts,
+        took: Duration,
     },
     KeyFailed {
         key: Key,

@@ -4,6 +4,7 @@
 mod account;
 mod context;
 mod dispatcher;
+mod duties;
 mod entropy;
 mod error;
 mod guard;

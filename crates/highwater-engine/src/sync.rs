@@ -13,6 +13,7 @@ use crate::{
     account::AccountLink,
     context::{Engine, StreamContext},
     dispatcher::{Dispatcher, DrainEnd, Scope},
+    duties::Duties,
     error::Result,
     planner::{self, Range},
     refusal::RefusalWatch,
@@ -150,7 +151,8 @@ impl<'a> Run<'a> {
 
     async fn work_as(&self, owner: &WorkerId, account: AccountLink, request: &SyncRequest) -> Result<Worked> {
         let worker = Worker::new(self.engine.clone(), self.stream.clone());
-        let mut dispatcher = Dispatcher::new(worker, owner.clone(), account);
+        let duties = Duties::start(self.engine, account);
+        let mut dispatcher = Dispatcher::new(worker, owner.clone(), duties.watch());
         let head = match self.finish_at_hand(&mut dispatcher).await? {
             Ok(head) => head,
             Err(end) => return Ok(Worked { end, batch: dispatcher.totals, newest: None }),

@@ -8,6 +8,7 @@ use std::{
 use highwater_core::{
     Exception, Failure, History, Key, KeySet, Lane, Lease, Position, Purpose, Span, Timestamp, halves,
 };
+use highwater_sources::Tags;
 use highwater_store::{Claimed, Known};
 
 /// A batch of keys of one segment.
@@ -39,6 +40,8 @@ pub(crate) struct SegmentWork {
     exceptions: BTreeMap<Key, Exception>,
     /// Keys that have a row already.
     stored: BTreeSet<Key>,
+    /// The marks of stored bodies that are looked at again.
+    pub(crate) tags: Tags,
     state: Mutex<WorkState>,
 }
 
@@ -56,7 +59,13 @@ struct WorkState {
 
 impl SegmentWork {
     /// Cuts what is left of a claimed segment into jobs.
-    pub(crate) fn new(claimed: Claimed, keys: KeySet, known: Known, job_size: usize) -> (SegmentWork, Vec<Job>) {
+    pub(crate) fn new(
+        claimed: Claimed,
+        keys: KeySet,
+        known: Known,
+        tags: Tags,
+        job_size: usize,
+    ) -> (SegmentWork, Vec<Job>) {
         let rest = claimed.rest();
         let due: BTreeSet<Key> = claimed.due.iter().map(|exception| exception.key.clone()).collect();
         let mut open = open_keys(keys, &known, claimed.purpose, rest);
@@ -72,6 +81,7 @@ impl SegmentWork {
             lease: claimed.lease,
             span: claimed.span,
             stored: known.stored,
+            tags,
             exceptions: exceptions.map(|exception| (exception.key.clone(), exception)).collect(),
             state: Mutex::new(state),
         };
@@ -95,11 +105,15 @@ impl SegmentWork {
         self.stored.contains(key)
     }
 
-    /// Where the cursor stands once `job` is committed: everything before it is settled or has a row.
-    pub(crate) fn cursor_after(&self, job: &Job) -> Position {
+    /// Where the cursor stands once `job` is committed: everything before it is settled or has a row. Keys without a
+    /// place on the axis are behind it only all together.
+    pub(crate) fn cursor_after(&self, job: &Job) -> Option<Position> {
         let state = self.lock();
+        if job.start().is_none() && state.open_jobs.iter().any(|open| *open != job.id) {
+            return None;
+        }
         let next = state.open_starts.iter().find(|start| Some(**start) != job.start());
-        next.map_or(self.span.end(), |start| Position(*start))
+        Some(next.map_or(self.span.end(), |start| Position(*start)))
     }
 
     /// A job is committed; true when no other is left and the segment can be closed.
@@ -208,7 +222,7 @@ mod tests {
     fn work(due: &[i64]) -> (SegmentWork, Vec<Job>) {
         let claimed = claimed(due);
         let keys = KeySet::Range(claimed.span);
-        SegmentWork::new(claimed, keys, Known::default(), 20)
+        SegmentWork::new(claimed, keys, Known::default(), Tags::NotAsked, 20)
     }
 
     #[test]
@@ -232,10 +246,19 @@ mod tests {
     }
 
     #[test]
+    fn keys_without_a_place_are_behind_the_cursor_only_all_together() {
+        let names = ["a", "b", "c"].map(|name| Key::Text(name.into())).to_vec();
+        let (work, jobs) = SegmentWork::new(claimed(&[]), KeySet::List(names), Known::default(), Tags::NotAsked, 2);
+        assert_eq!(work.cursor_after(&jobs[0]), None);
+        work.finish_job(&jobs[0]);
+        assert_eq!(work.cursor_after(&jobs[1]), Some(Position(41)));
+    }
+
+    #[test]
     fn due_retries_go_ahead_of_the_scan_of_the_same_segment() {
         let (work, jobs) = work(&[7, 30]);
         let lanes: Vec<_> = jobs.iter().map(|job| (job.lane, job.keys.len())).collect();
         assert_eq!(lanes, [(Lane::Retry, 2), (Lane::Backfill, 20), (Lane::Backfill, 18)]);
-        assert_eq!(work.cursor_after(&jobs[1]), Position(22), "a retry does not hold the cursor back");
+        assert_eq!(work.cursor_after(&jobs[1]), Some(Position(22)), "a retry does not hold the cursor back");
     }
 }

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use highwater_core::{
-    BatchCounts, Event, Failure, FailureKind, History, Judge, Key, Lane, Record, Settlement, Strike, Timestamp,
-    Verdict, halves,
+    BatchCounts, Event, Failure, FailureKind, History, Judge, Key, Lane, Position, Record, Settlement, Strike,
+    Timestamp, Verdict, halves, schema::Table,
 };
 use highwater_sources::{Answer, Beat, Call, Density, Fetched};
 use highwater_store::{Close, Closed, Commit, ErrorKind, StoreError};
@@ -60,17 +60,21 @@ impl Worker {
     }
 
     pub(crate) async fn run(&self, work: &SegmentWork, job: &Job, beat: &Beat, turn: Turn) -> Result<JobEnd, JobError> {
-        let answers = self.answers(job, beat).await?;
+        let asked_at = self.engine.now();
+        let answers = self.answers(work, job, beat).await?;
         drop(turn);
         let sorted = self.judge(work, answers);
+        let skipped = sorted.skipped;
         let mut batch = BatchCounts::default();
-        let cursor = if sorted.skipped { None } else { Some(work.cursor_after(job)) };
-        match self.commit(work, sorted.records, sorted.settlements, cursor, &mut batch).await {
+        let cursor = if skipped { None } else { work.cursor_after(job) };
+        let began = self.engine.world.clock.moment();
+        match self.commit(work, sorted, asked_at, cursor, &mut batch).await {
             Err(JobError::Store(error)) if error.kind == ErrorKind::Fenced => return Ok(self.lost(work)),
             other => other?,
         }
-        self.engine.emit(Event::Committed { segment: work.lease.segment, batch });
-        if sorted.skipped {
+        let took = self.engine.world.clock.moment().since(began);
+        self.engine.emit(Event::Committed { segment: work.lease.segment, batch, took });
+        if skipped {
             work.abandon_job(job);
             return Ok(JobEnd::Interrupted { batch });
         }
@@ -83,12 +87,12 @@ impl Worker {
         Call::new(Lane::Live, Beat::new(self.engine.world.clock.clone()))
     }
 
-    async fn answers(&self, job: &Job, beat: &Beat) -> Result<Vec<Answer>, JobError> {
+    async fn answers(&self, work: &SegmentWork, job: &Job, beat: &Beat) -> Result<Vec<Answer>, JobError> {
         if let Some(failure) = &job.blame {
             let fetched = Fetched::Failed(failure.clone());
             return Ok(job.keys.iter().map(|key| Answer { key: key.clone(), fetched: fetched.clone() }).collect());
         }
-        let call = Call::new(job.lane, beat.clone());
+        let call = Call { tags: work.tags.clone(), ..Call::new(job.lane, beat.clone()) };
         let answers =
             self.engine.source.fetch(&self.stream.spec.name, &job.keys, &call).await.map_err(JobError::Batch)?;
         if answers.len() == job.keys.len() {
@@ -130,7 +134,12 @@ impl Worker {
                     let region = self.stream.region(key.number());
                     sorted.settlements.push(judge.absence(key, &history, region));
                 }
-                Fetched::Unchanged => sorted.unchanged.push((key, self.stream.spec.table)),
+                Fetched::Unchanged => {
+                    if work.has_exception(&key) {
+                        sorted.settlements.push(settled(key.clone(), history));
+                    }
+                    sorted.unchanged.push((key, self.stream.spec.table));
+                }
                 Fetched::Excluded { reason } => {
                     let verdict = Verdict::Excluded;
                     sorted.settlements.push(Settlement { key, verdict, history, reason, last_error: None });
@@ -194,16 +203,26 @@ impl Worker {
     async fn commit(
         &self,
         work: &SegmentWork,
-        records: Vec<Record>,
-        settlements: Vec<Settlement>,
-        cursor: Option<highwater_core::Position>,
+        sorted: Sorted,
+        asked_at: Timestamp,
+        cursor: Option<Position>,
         batch: &mut BatchCounts,
     ) -> Result<(), JobError> {
-        let mut parts = vec![(records, settlements)];
+        let mut unchanged = sorted.unchanged;
+        let mut parts = vec![(sorted.records, sorted.settlements)];
         while let Some((records, settlements)) = parts.pop() {
             // The cursor may pass these keys only together with the last of them.
             let cursor = if parts.is_empty() { cursor } else { None };
-            let commit = Arc::new(self.commit_of(work, records, settlements, cursor));
+            let commit = Arc::new(Commit {
+                lease: work.lease.clone(),
+                stream: self.stream.id.clone(),
+                now: self.engine.now(),
+                asked_at,
+                records,
+                unchanged: std::mem::take(&mut unchanged),
+                settlements,
+                cursor,
+            });
             match self.engine.steady(|| self.engine.store.commit(commit.clone())).await {
                 Ok(counts) => batch.add(&counts),
                 Err(error) if error.kind == ErrorKind::Refused && !commit.records.is_empty() => {
@@ -214,25 +233,6 @@ impl Worker {
             }
         }
         Ok(())
-    }
-
-    fn commit_of(
-        &self,
-        work: &SegmentWork,
-        records: Vec<Record>,
-        settlements: Vec<Settlement>,
-        cursor: Option<highwater_core::Position>,
-    ) -> Commit {
-        Commit {
-            lease: work.lease.clone(),
-            stream: self.stream.id.clone(),
-            now: self.engine.now(),
-            asked_at: self.engine.now(),
-            records,
-            unchanged: Vec::new(),
-            settlements,
-            cursor,
-        }
     }
 
     /// A refused batch as two smaller ones; a single refused record as a failure of its key.
@@ -295,7 +295,7 @@ const LAST_CHANCE: Duration = Duration::from_secs(1);
 struct Sorted {
     records: Vec<Record>,
     settlements: Vec<Settlement>,
-    unchanged: Vec<(Key, &'static highwater_core::schema::Table)>,
+    unchanged: Vec<(Key, &'static Table)>,
     /// Some keys were not asked for.
     skipped: bool,
 }
