@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use crate::{Alert, FailureKind, Key, Moment, Position, SegmentId, SegmentStatus, Span, StreamId, Timestamp};
+use crate::{
+    AgeCounts, Alert, BlindWindow, Failure, FailureKind, Key, Moment, Position, Rescan, RescanReason, SegmentId,
+    SegmentStatus, Span, StreamId, Timestamp,
+};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
@@ -91,6 +94,44 @@ pub enum Event {
         keys: u64,
     },
     Alert(Alert),
+    /// The remote tells us of changes from now on.
+    FeedConnected {
+        feed: &'static str,
+    },
+    FeedLost {
+        feed: &'static str,
+        failure: Failure,
+        retry_in: Duration,
+    },
+    /// Nobody has listened since then.
+    BlindSince {
+        at: Timestamp,
+    },
+    /// Everything that may have changed unheard has been looked at again.
+    BlindWindowClosed {
+        window: BlindWindow,
+    },
+    RescanBegan {
+        reason: RescanReason,
+        span: Span,
+    },
+    RescanSealed {
+        rescan: Rescan,
+    },
+    /// Objects the remote told of are durable.
+    LiveCommitted {
+        batch: BatchCounts,
+        ages: AgeCounts,
+        took: Duration,
+    },
+    /// An object the remote told of could not be had within a few tries, and is looked for as any other from now on.
+    LiveDeferred {
+        key: Key,
+    },
+    LiveWorkerFell,
+    /// This process listens from now on; the others stand by.
+    RoleTaken,
+    RoleLost,
     Stopping,
 }
 

@@ -48,8 +48,11 @@ pub struct BlindWindow {
     pub ended_at: Option<Timestamp>,
     /// Where the head was then.
     pub head: Option<Position>,
-    /// The pass that covers it.
+    /// The pass that covers it, and where that goes.
     pub rescan: Option<RescanId>,
+    pub span: Option<Span>,
+    /// When the profiles that may have changed in it had been looked at again.
+    pub names_at: Option<Timestamp>,
     pub closed_at: Option<Timestamp>,
 }
 

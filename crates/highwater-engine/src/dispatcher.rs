@@ -313,9 +313,7 @@ async fn prepare(worker: &Worker, claimed: Claimed) -> Result<Prepared> {
 async fn discover(worker: &Worker, span: Span) -> Result<KeySet> {
     let engine = &worker.engine;
     match worker.stream.spec.density {
-        Density::Named(_) => {
-            Ok(KeySet::List(engine.steady(|| engine.store.listed(&worker.stream.id, span)).await?))
-        }
+        Density::Named(_) => Ok(KeySet::List(engine.steady(|| engine.store.listed(&worker.stream.id, span)).await?)),
         Density::Dense | Density::Sparse => {
             let discovered = engine.source.discover(&worker.stream.spec.name, span, &worker.control_call()).await;
             discovered.map_err(EngineError::Remote)

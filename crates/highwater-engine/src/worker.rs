@@ -55,8 +55,13 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn new(engine: Engine, stream: Arc<StreamContext>) -> Self {
+        Worker::guarded(engine, stream, Arc::default())
+    }
+
+    /// Beside others that meet the same remote: what befalls all of them at once is seen as one.
+    pub(crate) fn guarded(engine: Engine, stream: Arc<StreamContext>, guard: Arc<Guard>) -> Self {
         let keys = engine.settings.keys_fetching(stream.policy.job_size);
-        Worker { engine, stream, guard: Arc::default(), turns: Turns::new(keys) }
+        Worker { engine, stream, guard, turns: Turns::new(keys) }
     }
 
     pub(crate) async fn run(&self, work: &SegmentWork, job: &Job, beat: &Beat, turn: Turn) -> Result<JobEnd, JobError> {

@@ -85,6 +85,10 @@ pub trait LiveStore: Send + Sync {
     fn listed<'a>(&'a self, stream: &'a StreamId, span: Span) -> BoxFuture<'a, Result<Vec<Key>>> {
         unsupported()
     }
+    /// Where a name is on the list.
+    fn listed_at<'a>(&'a self, stream: &'a StreamId, name: &'a Key) -> BoxFuture<'a, Result<Option<Position>>> {
+        unsupported()
+    }
     fn listed_end<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<Position>> {
         unsupported()
     }
@@ -151,6 +155,9 @@ pub struct LiveState {
     /// The passes that have not ended, and the last one that has.
     pub rescans: Vec<Rescan>,
     pub last_rescan: Option<Rescan>,
+    /// When the last scheduled pass began, and where the last part of the slow pass over everything ends.
+    pub last_scheduled_at: Option<Timestamp>,
+    pub history_upto: Option<Position>,
     /// Objects looked at by all passes that ended, and how many of them differed.
     pub rescanned: u64,
     pub differed: u64,
@@ -178,6 +185,7 @@ pub struct EndWindow {
     pub window: WindowId,
     pub ended_at: Timestamp,
     pub head: Position,
+    pub worker: WorkerId,
     /// An empty span lays nothing: there is nothing to look at again.
     pub rescan: RescanPlan,
 }

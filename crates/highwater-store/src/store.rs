@@ -274,6 +274,7 @@ pub struct RunStart {
 pub struct RunEnd {
     pub id: String,
     pub source: SourceName,
+    pub command: &'static str,
     pub outcome: RunOutcome,
     pub items: u64,
     pub requests: u64,
@@ -290,7 +291,7 @@ impl RunEnd {
             entity_type: "run",
             entity_id: self.id.clone(),
             payload: json!({ "items": self.items, "outcome": self.outcome.as_str(), "requests": self.requests }),
-            actor: "highwater sync".into(),
+            actor: format!("highwater {}", self.command),
         }
     }
 }

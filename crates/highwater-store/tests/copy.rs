@@ -50,7 +50,15 @@ async fn fill(store: Arc<dyn Store>) -> Scene {
         let start = RunStart { id: id.into(), source: source.clone(), command: "sync", workers: 2, at: at(0) };
         store.begin_run(&start).await.unwrap();
         let outcome = RunOutcome::Complete;
-        let end = RunEnd { id: id.into(), source: source.clone(), outcome, items: 7, requests: 9, at: at(3) };
+        let end = RunEnd {
+            id: id.into(),
+            source: source.clone(),
+            command: "sync",
+            outcome,
+            items: 7,
+            requests: 9,
+            at: at(3),
+        };
         store.end_run(&end).await.unwrap();
     }
     let learned = Some(Learned { rate: 0.1 + 0.2, ceiling: None });
