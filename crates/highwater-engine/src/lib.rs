@@ -27,7 +27,7 @@ pub use error::EngineError;
 pub use planner::Range;
 pub use serve::{LiveSettings, Pulse, PulseView, RescanSettings, ServeRequest};
 pub use settings::{EngineSettings, LeaseTimes, Patience, Sizes};
-pub use status::{StreamStatus, store_status};
+pub use status::{StreamStatus, store_status, stream_statuses};
 pub use stop::Stop;
 pub use sync::{Ending, Force, Left, SyncReport, SyncRequest};
 pub use verify::{EXAMPLES_MAX, Finding, FindingKind, Sample, StreamVerdict, VerifyReport};

@@ -1,6 +1,7 @@
 //! The configuration file: found, parsed, and every unknown key refused by name.
 
 mod reader;
+mod serve;
 mod source;
 mod units;
 
@@ -13,7 +14,8 @@ use toml::Table;
 
 use crate::exit::Trouble;
 use reader::Reader;
-pub(crate) use source::{Limits, RateLimit, SourceConfig, SourceKind};
+pub(crate) use serve::ServeConfig;
+pub(crate) use source::{Limits, LiveConfig, RateLimit, SourceConfig, SourceKind};
 pub(crate) use units::parse_duration;
 
 pub(crate) const FILE_NAME: &str = "highwater.toml";
@@ -25,6 +27,7 @@ pub(crate) struct Config {
     /// Of a PostgreSQL database.
     pub(crate) store_schema: Option<String>,
     pub(crate) sources: Vec<SourceConfig>,
+    pub(crate) serve: ServeConfig,
 }
 
 impl Config {
@@ -53,16 +56,13 @@ impl Config {
             }
             None => (None, None),
         };
-        if let Some(mut serve) = root.section("serve")? {
-            serve.string("listen")?;
-            serve.finish()?;
-        }
+        let serve = serve::parse(root.section("serve")?)?;
         let sources = match root.section("sources")? {
             Some(sources) => source::parse_all(sources)?,
             None => vec![SourceConfig::default_hn()],
         };
         root.finish()?;
-        Ok(Config { store_url: store_url.unwrap_or_else(|| DEFAULT_STORE.into()), store_schema, sources })
+        Ok(Config { store_url: store_url.unwrap_or_else(|| DEFAULT_STORE.into()), store_schema, sources, serve })
     }
 
     pub(crate) fn source(&self, name: &str) -> Result<&SourceConfig, Trouble> {

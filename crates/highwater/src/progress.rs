@@ -97,7 +97,7 @@ impl Progress {
     }
 }
 
-fn log(event: &Event) {
+pub(crate) fn log(event: &Event) {
     match event {
         Event::DeadLetter { key, reason } => tracing::info!(%key, reason, "dead letter"),
         Event::KeyFailed { key, kind, attempts, .. } => tracing::debug!(%key, %kind, attempts, "failed"),

@@ -39,7 +39,7 @@ impl Service {
             let every = if known.is_some() && self.pulse.view().connected { ASK_EVERY } else { ASK_EVERY_BLIND };
             tokio::select! {
                 biased;
-                changed = heads.changed(), if heard.is_none() || known.is_some() => {
+                changed = heads.changed() => {
                     if changed.is_err() {
                         return Ok(());
                     }

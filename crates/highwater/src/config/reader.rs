@@ -49,6 +49,12 @@ impl Reader {
         self.read(key, "a text", |value| value.as_str().map(str::to_owned))
     }
 
+    pub(super) fn strings(&mut self, key: &'static str) -> Result<Option<Vec<String>>, String> {
+        self.read(key, "a list of texts", |value| {
+            value.as_array()?.iter().map(|one| one.as_str().map(str::to_owned)).collect()
+        })
+    }
+
     /// A text that must be one of a few.
     pub(super) fn word<T: FromStr<Err: Display>>(&mut self, key: &'static str) -> Result<Option<T>, String> {
         let path = self.path_of(key);
