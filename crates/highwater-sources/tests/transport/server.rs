@@ -25,6 +25,7 @@ pub(crate) struct Seen {
     /// Counted from zero, over all connections.
     pub(crate) number: usize,
     pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Seen {
@@ -80,10 +81,10 @@ impl Server {
 }
 
 async fn serve(mut stream: TcpStream, log: Arc<Log>, script: Arc<impl Fn(&Seen) -> Vec<Step>>) {
-    while let Some(head) = read_head(&mut stream).await {
+    while let Some((head, body)) = read_request(&mut stream).await {
         let seen = {
             let mut requests = log.requests.lock().unwrap();
-            let seen = Seen { number: requests.len(), head };
+            let seen = Seen { number: requests.len(), head, body };
             requests.push(seen.clone());
             seen
         };
@@ -111,12 +112,16 @@ async fn perform(stream: &mut TcpStream, step: Step) -> bool {
     false
 }
 
-async fn read_head(stream: &mut TcpStream) -> Option<String> {
+async fn read_request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await.ok()?);
     }
-    Some(String::from_utf8(head).unwrap())
+    let head = String::from_utf8(head).unwrap();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).map_or(0, |n| n.parse().unwrap());
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.ok()?;
+    Some((head, body))
 }
 
 pub(crate) fn ok(body: impl AsRef<[u8]>) -> Vec<u8> {
