@@ -8,6 +8,7 @@ mod h1;
 mod h2;
 mod origin;
 mod pool;
+mod redirect;
 mod settings;
 mod stream;
 mod tls;

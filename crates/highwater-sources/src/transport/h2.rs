@@ -30,6 +30,11 @@ pub(super) struct Drivers {
 }
 
 impl Drivers {
+    /// Waited for together with all others, but stopped apart.
+    pub(super) fn apart(&self) -> Self {
+        Drivers { tracker: self.tracker.clone(), stop: self.stop.child_token() }
+    }
+
     pub(super) async fn shutdown(&self) {
         self.stop.cancel();
         self.tracker.close();

@@ -1,6 +1,8 @@
 //! The connections to one origin: idle HTTP/1.1 ones, newest first, and shared HTTP/2 ones. A request that dies on a
 //! connection used before, with nothing heard of its answer, is sent once more on a fresh one.
 
+mod apart;
+
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
     atomic::{AtomicBool, Ordering},
