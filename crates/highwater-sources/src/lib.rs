@@ -7,6 +7,7 @@ mod gateway;
 mod hn;
 mod live;
 mod source;
+mod sse;
 mod transport;
 
 pub use call::{Beat, Call, InFlight, Tags};
