@@ -13,7 +13,10 @@ mod transport;
 pub use call::{Beat, Call, InFlight, Tags};
 pub use clock::Clock;
 pub use decoding::Decoding;
-pub use gateway::{Classifier, Gateway, GatewayError, Jitter, News, Reading, Stopped, Traffic, read_status};
+pub use gateway::{
+    Answers, Classifier, Gateway, GatewayError, Jitter, LATENCY_BOUNDS, LATENCY_CLASSES, Latency, Meter, News, Reading,
+    Stopped, Traffic, read_status,
+};
 pub use hn::Hn;
 pub use live::{Feed, Listening, Live, Told};
 pub use source::{Answer, Density, Fetched, NamedIn, Source, StreamPolicy, StreamSpec};
