@@ -19,7 +19,7 @@ pub use gateway::{
 };
 pub use hn::Hn;
 pub use live::{Feed, Listening, Live, Told};
-pub use source::{Answer, Density, Fetched, NamedIn, Source, StreamPolicy, StreamSpec};
+pub use source::{Answer, Density, Fetched, Following, NamedIn, Source, StreamPolicy, StreamSpec};
 pub use transport::{
     Chunks, Deadlines, HttpTransport, OpenResponse, PoolLimits, Redirects, Request, Response, Roots, SetupError,
     Transport, TransportSettings,
