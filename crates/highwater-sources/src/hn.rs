@@ -9,6 +9,7 @@ mod item;
 mod members;
 mod schema;
 mod streams;
+mod tags;
 mod text;
 mod user;
 
@@ -18,6 +19,7 @@ use http::StatusCode;
 
 use crate::{Answer, Call, Decoding, Fetched, Gateway, GatewayError, Live, Request, Response, Source, StreamSpec};
 use streams::Kind;
+use tags::Marks;
 
 const COST: f64 = 1.0;
 
@@ -30,6 +32,7 @@ pub struct Hn {
 /// A key and what the remote sent for it.
 struct Heard {
     key: Key,
+    marks: Marks,
     reply: Result<Response, Fetched>,
 }
 
@@ -40,15 +43,16 @@ impl Hn {
 
     async fn ask(&self, kind: Kind, key: &Key, call: &Call) -> Heard {
         let key = key.clone();
-        let request = match kind.request(&key) {
+        let mut request = match kind.request(&key) {
             Ok(request) => request,
-            Err(unasked) => return Heard { key, reply: Err(unasked) },
+            Err(unasked) => return Heard { key, marks: Marks::Ignored, reply: Err(unasked) },
         };
+        let marks = Marks::put(&call.tags, &key, &mut request);
         let reply = self.gateway.get(request, call, COST).await.map_err(|error| match error {
             GatewayError::Failed(failure) => Fetched::Failed(failure),
             GatewayError::Stopped(_) => Fetched::Skipped,
         });
-        Heard { key, reply }
+        Heard { key, marks, reply }
     }
 
     async fn probe_key(&self, kind: Kind, key: &Key, request: Request) -> Result<(), Failure> {
@@ -162,12 +166,15 @@ fn expect_status(status: StatusCode) -> Result<(), Failure> {
 }
 
 fn answer(kind: Kind, heard: Heard, now: Timestamp) -> Answer {
-    let Heard { key, reply } = heard;
+    let Heard { key, marks, reply } = heard;
     let fetched = match reply {
         Err(unheard) => unheard,
+        Ok(response) if marks.is_unchanged(&response) => Fetched::Unchanged,
         Ok(response) => {
             let read = expect_ok(&response).and_then(|body| kind.read(&key, body, now));
-            read.unwrap_or_else(Fetched::Failed)
+            let mut fetched = read.unwrap_or_else(Fetched::Failed);
+            marks.take(&response.headers, &mut fetched);
+            fetched
         }
     };
     Answer { key, fetched }
