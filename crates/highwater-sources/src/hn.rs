@@ -6,6 +6,7 @@ mod decode;
 mod extra;
 mod field;
 mod item;
+mod live;
 mod members;
 mod schema;
 mod streams;
@@ -132,7 +133,7 @@ impl Source for Hn {
     }
 
     fn live(&self) -> Option<&dyn Live> {
-        None
+        Some(self)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Hacker News as the engine sees it, over a network that is a table.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
+mod live;
 mod marks;
 mod users;
 
