@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use highwater_core::{
     BatchCounts, Event, ExceptionState, Failure, FailureKind, Lane, Moment, Position, Span, Timestamp, WorkerId,
 };
-use highwater_sources::{Beat, Call, StreamSpec};
+use highwater_sources::{Beat, Call, Following, StreamSpec};
 use highwater_store::{RunOutcome, StreamRow};
 
 use crate::{
@@ -83,10 +83,10 @@ pub struct SyncReport {
 }
 
 impl Engine {
-    /// Catches every stream up, one after the other.
+    /// Catches every stream up that is not left to `serve`, one after the other.
     pub async fn sync(&self, request: &SyncRequest) -> Result<Vec<SyncReport>> {
         let mut reports = Vec::new();
-        for spec in self.source.streams() {
+        for spec in self.source.streams().iter().filter(|spec| spec.follows == Following::Sync) {
             reports.push(self.sync_stream(spec, request).await?);
         }
         Ok(reports)

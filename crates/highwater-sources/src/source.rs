@@ -51,6 +51,7 @@ pub struct StreamSpec {
     pub table: &'static Table,
     /// Whether every position of the axis is a key.
     pub density: Density,
+    pub follows: Following,
     pub policy: StreamPolicy,
 }
 
@@ -61,6 +62,15 @@ pub enum Density {
     Sparse,
     /// Keys are names that occur in rows of another stream, in the order in which they were found.
     Named(NamedIn),
+}
+
+/// Which commands mirror a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Following {
+    /// `sync`, and `serve` from then on.
+    Sync,
+    /// `serve` alone.
+    Serve,
 }
 
 /// Where names come from.

@@ -8,6 +8,7 @@ mod h1;
 mod h2;
 mod origin;
 mod pool;
+mod redirect;
 mod settings;
 mod stream;
 mod tls;
@@ -15,7 +16,7 @@ mod tls;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use highwater_core::{Failure, FailureKind};
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 pub use client::HttpTransport;
 pub use settings::{Deadlines, PoolLimits, Redirects, Roots, SetupError, TransportSettings};
@@ -48,11 +49,22 @@ pub struct Request {
     /// Path and query, beginning with `/`, behind the base URL.
     pub path: String,
     pub headers: HeaderMap,
+    pub body: Bytes,
 }
 
 impl Request {
     pub fn get(path: impl Into<String>) -> Self {
-        Request { method: Method::GET, path: path.into(), headers: HeaderMap::new() }
+        Request { method: Method::GET, path: path.into(), headers: HeaderMap::new(), body: Bytes::new() }
+    }
+
+    pub fn post(path: impl Into<String>, content_type: HeaderValue, body: impl Into<Bytes>) -> Self {
+        let (path, body) = (path.into(), body.into());
+        let mut headers = HeaderMap::from_iter([(header::CONTENT_TYPE, content_type)]);
+        if body.is_empty() {
+            // Left out, it says nothing about whether a body follows, and some servers refuse that.
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+        }
+        Request { method: Method::POST, path, headers, body }
     }
 }
 
