@@ -1,7 +1,7 @@
 //! Everything worth telling, in one enum: it feeds progress, logs, the simulator's recorder and later metrics alike.
 //! Events carry no bodies and no credentials.
 
-use crate::{Alert, FailureKind, Key, Moment, Position, SegmentId, SegmentStatus, Span, StreamId, Timestamp};
+use crate::{AlertChange, FailureKind, Key, Moment, Position, SegmentId, SegmentStatus, Span, StreamId, Timestamp};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
@@ -87,7 +87,7 @@ pub enum Event {
     Compared {
         keys: u64,
     },
-    Alert(Alert),
+    Alert(AlertChange),
     Stopping,
 }
 

@@ -15,7 +15,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    AlertRules, BatchCounts, Event, FailureKind, KeySet, Moment, SegmentId, Span, Timestamp, WorkerId,
+    AlertBook, BatchCounts, Event, FailureKind, KeySet, Moment, SegmentId, Span, Timestamp, WorkerId,
 };
 use highwater_sources::Density;
 use highwater_store::{Claim, Claimed, Known, StoreError};
@@ -77,7 +77,7 @@ pub(crate) struct Dispatcher {
     probing: Option<BoxFuture<'static, Result<(), highwater_core::Failure>>>,
     head_deadline: Option<Moment>,
     panics_in_row: u32,
-    alerts: AlertRules,
+    alerts: AlertBook,
     refusals: RefusalWatch,
     /// Hands out permits when their time has come.
     driver: JoinHandle<()>,
@@ -125,7 +125,7 @@ impl Dispatcher {
             probing: None,
             head_deadline: None,
             panics_in_row: 0,
-            alerts: AlertRules::default(),
+            alerts: AlertBook::default(),
             refusals,
             totals: BatchCounts::default(),
         }
