@@ -15,7 +15,7 @@ mod tls;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use highwater_core::{Failure, FailureKind};
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 pub use client::HttpTransport;
 pub use settings::{Deadlines, PoolLimits, Redirects, Roots, SetupError, TransportSettings};
@@ -48,11 +48,17 @@ pub struct Request {
     /// Path and query, beginning with `/`, behind the base URL.
     pub path: String,
     pub headers: HeaderMap,
+    pub body: Bytes,
 }
 
 impl Request {
     pub fn get(path: impl Into<String>) -> Self {
-        Request { method: Method::GET, path: path.into(), headers: HeaderMap::new() }
+        Request { method: Method::GET, path: path.into(), headers: HeaderMap::new(), body: Bytes::new() }
+    }
+
+    pub fn post(path: impl Into<String>, content_type: &'static str, body: Bytes) -> Self {
+        let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(content_type))]);
+        Request { method: Method::POST, path: path.into(), headers, body }
     }
 }
 

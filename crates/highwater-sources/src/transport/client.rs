@@ -43,7 +43,8 @@ impl HttpTransport {
         if self.shared.drivers.stop.is_cancelled() {
             return Err(fault::connect("the transport was shut down"));
         }
-        let outbound = Outbound { path: self.path(request.path)?, method: request.method, headers: request.headers };
+        let Request { method, path, headers, body } = request;
+        let outbound = Outbound { path: self.path(path)?, method, headers, body };
         let answer = self.home.exchange(&outbound).await?;
         let mut answer =
             if is_redirect(answer.status) { Box::pin(self.redirected(outbound, answer)).await? } else { answer };

@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http_body_util::Empty;
+use http_body_util::Full;
 use hyper::{
     body::Incoming,
     client::conn::http2::{Builder, SendRequest},
@@ -45,7 +45,7 @@ impl<F: Future<Output: Send> + Send + 'static> hyper::rt::Executor<F> for Driver
 }
 
 pub(super) struct H2 {
-    sender: SendRequest<Empty<Bytes>>,
+    sender: SendRequest<Full<Bytes>>,
     streams: Arc<AtomicUsize>,
 }
 
@@ -76,14 +76,14 @@ impl H2 {
 
 /// The right to one request on a shared connection.
 pub(super) struct H2Stream {
-    sender: SendRequest<Empty<Bytes>>,
+    sender: SendRequest<Full<Bytes>>,
     streams: Arc<AtomicUsize>,
 }
 
 impl H2Stream {
     pub(super) fn send(
         &mut self,
-        request: http::Request<Empty<Bytes>>,
+        request: http::Request<Full<Bytes>>,
     ) -> impl Future<Output = hyper::Result<http::Response<Incoming>>> + use<> {
         self.sender.send_request(request)
     }

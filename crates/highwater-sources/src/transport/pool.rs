@@ -9,7 +9,7 @@ use std::sync::{
 use bytes::Bytes;
 use highwater_core::{Failure, Moment};
 use http::{HeaderMap, HeaderValue, Method, Uri, header, uri::PathAndQuery};
-use http_body_util::Empty;
+use http_body_util::Full;
 use hyper::body::Incoming;
 use tokio::time::{error::Elapsed, timeout};
 use tokio_rustls::TlsConnector;
@@ -68,6 +68,7 @@ pub(super) struct Outbound {
     pub(super) method: Method,
     pub(super) path: PathAndQuery,
     pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
 }
 
 /// A request without a usable answer, and whether it may be sent again.
@@ -234,8 +235,8 @@ impl Pool {
     }
 }
 
-fn request(outbound: &Outbound, defaults: &HeaderMap, uri: Uri) -> http::Request<Empty<Bytes>> {
-    let mut request = http::Request::new(Empty::new());
+fn request(outbound: &Outbound, defaults: &HeaderMap, uri: Uri) -> http::Request<Full<Bytes>> {
+    let mut request = http::Request::new(Full::new(outbound.body.clone()));
     *request.method_mut() = outbound.method.clone();
     *request.uri_mut() = uri;
     let headers = request.headers_mut();
