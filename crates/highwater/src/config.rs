@@ -1,5 +1,6 @@
 //! The configuration file: found, parsed, and every unknown key refused by name.
 
+mod alerts;
 mod reader;
 mod source;
 mod units;
@@ -12,6 +13,7 @@ use std::{
 use toml::Table;
 
 use crate::exit::Trouble;
+pub(crate) use alerts::{AlertsConfig, NotifyConfig, SmtpConfig};
 use reader::Reader;
 pub(crate) use source::{Limits, RateLimit, SourceConfig, SourceKind};
 pub(crate) use units::parse_duration;
@@ -25,6 +27,8 @@ pub(crate) struct Config {
     /// Of a PostgreSQL database.
     pub(crate) store_schema: Option<String>,
     pub(crate) sources: Vec<SourceConfig>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "read by serve"))]
+    pub(crate) alerts: AlertsConfig,
 }
 
 impl Config {
@@ -61,8 +65,9 @@ impl Config {
             Some(sources) => source::parse_all(sources)?,
             None => vec![SourceConfig::default_hn()],
         };
+        let alerts = alerts::parse(root.section("alerts")?)?;
         root.finish()?;
-        Ok(Config { store_url: store_url.unwrap_or_else(|| DEFAULT_STORE.into()), store_schema, sources })
+        Ok(Config { store_url: store_url.unwrap_or_else(|| DEFAULT_STORE.into()), store_schema, sources, alerts })
     }
 
     pub(crate) fn source(&self, name: &str) -> Result<&SourceConfig, Trouble> {

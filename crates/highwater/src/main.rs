@@ -5,10 +5,14 @@ mod commands;
 mod config;
 mod exit;
 mod location;
+#[cfg_attr(not(test), expect(dead_code, reason = "called by serve"))]
+mod notify;
 mod out;
 mod progress;
 mod settings;
 mod signals;
+#[cfg_attr(not(test), expect(dead_code, reason = "called by serve"))]
+mod watchdog;
 
 use std::{process::ExitCode, time::Duration};
 
