@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::{
-    AgeCounts, Alert, BlindWindow, Failure, FailureKind, Key, Moment, Position, Rescan, RescanReason, SegmentId,
+    AgeCounts, AlertChange, BlindWindow, Failure, FailureKind, Key, Moment, Position, Rescan, RescanReason, SegmentId,
     SegmentStatus, Span, StreamId, Timestamp,
 };
 
@@ -93,7 +93,7 @@ pub enum Event {
     Compared {
         keys: u64,
     },
-    Alert(Alert),
+    Alert(AlertChange),
     /// The remote tells us of changes from now on.
     FeedConnected {
         feed: &'static str,

@@ -23,7 +23,10 @@ mod verdict;
 mod word;
 
 pub use account::{Account, AccountReport, AccountView, Closed, Pause, SHARE_LEAST, Sharer};
-pub use alert::{Alert, AlertRules, Severity};
+pub use alert::{
+    AlertBook, AlertChange, AlertState, CatchupSignals, Condition, ControlSignals, ItemSignals, LiveSignals, OpenAlert,
+    Severity, Signals,
+};
 pub use event::{BatchCounts, Event, Observer};
 pub use failure::{Failure, FailureKind};
 pub use frontier::{Frontier, Overlap};

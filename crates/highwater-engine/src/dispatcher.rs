@@ -15,7 +15,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    AlertRules, BatchCounts, Event, FailureKind, KeySet, Moment, Purpose, SegmentId, Span, Timestamp, WorkerId,
+    AlertBook, BatchCounts, Event, FailureKind, KeySet, Moment, Purpose, SegmentId, Span, Timestamp, WorkerId,
 };
 use highwater_sources::{Density, Tags};
 use highwater_store::{Claim, Claimed, Known, StoreError};
@@ -82,7 +82,7 @@ pub(crate) struct Dispatcher {
     probing: Option<BoxFuture<'static, Result<(), highwater_core::Failure>>>,
     head_deadline: Option<Moment>,
     panics_in_row: u32,
-    alerts: AlertRules,
+    alerts: AlertBook,
     refusals: RefusalWatch,
     duties: DutyWatch,
     /// There may be more to claim than when it was last asked.
@@ -126,7 +126,7 @@ impl Dispatcher {
             probing: None,
             head_deadline: None,
             panics_in_row: 0,
-            alerts: AlertRules::default(),
+            alerts: AlertBook::default(),
             refusals,
             totals: BatchCounts::default(),
         }

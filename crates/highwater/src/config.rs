@@ -1,5 +1,6 @@
 //! The configuration file: found, parsed, and every unknown key refused by name.
 
+mod alerts;
 mod reader;
 mod serve;
 mod source;
@@ -13,6 +14,7 @@ use std::{
 use toml::Table;
 
 use crate::exit::Trouble;
+pub(crate) use alerts::{AlertsConfig, NotifyConfig, SmtpConfig};
 use reader::Reader;
 pub(crate) use serve::ServeConfig;
 pub(crate) use source::{Limits, LiveConfig, RateLimit, SourceConfig, SourceKind};
@@ -28,6 +30,7 @@ pub(crate) struct Config {
     pub(crate) store_schema: Option<String>,
     pub(crate) sources: Vec<SourceConfig>,
     pub(crate) serve: ServeConfig,
+    pub(crate) alerts: AlertsConfig,
 }
 
 impl Config {
@@ -61,8 +64,15 @@ impl Config {
             Some(sources) => source::parse_all(sources)?,
             None => vec![SourceConfig::default_hn()],
         };
+        let alerts = alerts::parse(root.section("alerts")?)?;
         root.finish()?;
-        Ok(Config { store_url: store_url.unwrap_or_else(|| DEFAULT_STORE.into()), store_schema, sources, serve })
+        Ok(Config {
+            store_url: store_url.unwrap_or_else(|| DEFAULT_STORE.into()),
+            store_schema,
+            sources,
+            serve,
+            alerts,
+        })
     }
 
     pub(crate) fn source(&self, name: &str) -> Result<&SourceConfig, Trouble> {

@@ -5,10 +5,12 @@ mod commands;
 mod config;
 mod exit;
 mod location;
+mod notify;
 mod out;
 mod progress;
 mod settings;
 mod signals;
+mod watchdog;
 
 use std::{process::ExitCode, time::Duration};
 

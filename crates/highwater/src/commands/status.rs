@@ -55,12 +55,7 @@ async fn workers(store: &dyn Store, all: &[StreamStatus]) -> anyhow::Result<Work
     Ok(workers)
 }
 
-async fn print(
-    store: &dyn Store,
-    all: &[StreamStatus],
-    workers: &Workers,
-    live: &LiveFigures,
-) -> anyhow::Result<()> {
+async fn print(store: &dyn Store, all: &[StreamStatus], workers: &Workers, live: &LiveFigures) -> anyhow::Result<()> {
     if all.is_empty() {
         out::data("nothing is mirrored yet; start with 'highwater sync hn'");
     }

@@ -78,6 +78,10 @@ impl Reader {
         })
     }
 
+    pub(super) fn size(&mut self, key: &'static str) -> Result<Option<u64>, String> {
+        self.read(key, "a size such as \"500MB\" or \"2GB\"", |value| value.as_str().and_then(units::parse_size))
+    }
+
     pub(super) fn read<T>(
         &mut self,
         key: &'static str,

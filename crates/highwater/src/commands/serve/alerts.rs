@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use highwater_core::{
     AlertBook, AlertChange, AlertState, CatchupSignals, Condition, ControlSignals, ItemSignals, LiveSignals, Moment,
-    OpenAlert, Severity, Signals,
+    OpenAlert, Severity, Signals, throttle::PauseReason,
 };
 use highwater_store::AlertNote;
 use highwater_web::{AlertView, SourceView};
@@ -113,7 +113,10 @@ impl Book {
         self.caught_up_once |= view.catchup.first().is_some_and(|stream| stream.target > stream.origin && lag == 0);
         let batch = counts.batch;
         Signals {
-            items: ItemSignals { settled: batch.stored() + batch.missing + batch.excluded + batch.dead, bad: batch.dead },
+            items: ItemSignals {
+                settled: batch.stored() + batch.missing + batch.excluded + batch.dead,
+                bad: batch.dead,
+            },
             catchup: CatchupSignals { dead_letters: view.dead_letters(), lag, caught_up_once: self.caught_up_once },
             live: view.live.as_ref().map(|live| LiveSignals {
                 down_for: self.down_since.map(|since| moment.since(since)),
@@ -124,10 +127,16 @@ impl Book {
                 reconnects: live.reconnects,
             }),
             control: ControlSignals { bytes: view.store.control_bytes.unwrap_or(0), budget },
-            throttled: view.traffic.throttled.iter().map(|throttled| throttled.time).sum(),
+            throttled: asked_to_slow_down(view),
             rescan_age: view.rescan.as_ref().and_then(|rescan| rescan.last_run_age),
         }
     }
+}
+
+/// An outage is another trouble, with conditions of its own.
+fn asked_to_slow_down(view: &SourceView) -> Duration {
+    let asked = view.traffic.throttled.iter().filter(|throttled| throttled.reason != PauseReason::Outage.as_str());
+    asked.map(|throttled| throttled.time).sum()
 }
 
 async fn note(watched: &Watched, change: &AlertChange) {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use highwater_core::{ExceptionState, Lane, Moment, Position, SegmentStatus, Timestamp};
+use highwater_core::{ExceptionState, Lane, Moment, Position, SegmentStatus, Timestamp, throttle::PauseReason};
 use highwater_engine::{Engine, PulseView, ServeRequest, StreamStatus, stream_statuses};
 use highwater_sources::{Density, LATENCY_BOUNDS, Meter, StreamSpec};
 use highwater_store::{LiveState, StoreSizes};
@@ -202,15 +202,18 @@ fn traffic(meter: &Meter) -> TrafficView {
         },
         rate_limit: meter.throttle.rate,
         in_flight: u64::from(meter.throttle.in_flight),
-        waiting: meter.throttle.waiting as u64,
+        waiting: meter.throttle.waiting.iter().sum::<usize>() as u64,
         throttled: throttled(meter),
         bytes: meter.traffic.bytes,
     }
 }
 
 fn throttled(meter: &Meter) -> Vec<ThrottledView> {
-    let closed = meter.throttle.closed.iter();
-    closed.map(|(reason, time)| ThrottledView { reason: reason.as_str(), time }).collect()
+    let closed = meter.throttle.totals.closed;
+    PauseReason::ALL
+        .iter()
+        .map(|reason| ThrottledView { reason: reason.as_str(), time: closed.because(*reason) })
+        .collect()
 }
 
 fn work(counts: &Counts, streams: &[StreamStatus]) -> WorkView {

@@ -80,9 +80,11 @@ impl Live {
             let (known, not_fetched) = (out::grouped(*known), out::grouped(*not_fetched));
             lines.push(format!("  profiles      {known} known, {not_fetched} not yet fetched"));
         }
-        lines.extend(self.alerts.iter().map(|alert| {
-            format!("  {:<13} {} (since {})", alert.severity, alert.message, out::time(alert.raised_at))
-        }));
+        lines.extend(
+            self.alerts.iter().map(|alert| {
+                format!("  {:<13} {} (since {})", alert.severity, alert.message, out::time(alert.raised_at))
+            }),
+        );
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
