@@ -7,8 +7,9 @@ use crate::plan::WriteForm;
 
 pub(super) const KEEP_ALIVE: Bytes = Bytes::from_static(b"event: keep-alive\ndata: null\n\n");
 pub(super) const CANCEL: Bytes = Bytes::from_static(b"event: cancel\ndata: null\n\n");
+/// The text stands bare: firebase-admin compares it so.
 pub(super) const AUTH_REVOKED: Bytes =
-    Bytes::from_static(b"event: auth_revoked\ndata: \"credential is no longer valid\"\n\n");
+    Bytes::from_static(b"event: auth_revoked\ndata: credential is no longer valid\n\n");
 
 #[derive(Debug)]
 pub(super) struct Frame {
