@@ -141,24 +141,23 @@ impl HnSim {
     }
 
     fn api(&self, endpoint: Endpoint<'_>, form: Form<'_>, now: Duration) -> Answer {
-        let answer = match self.admit(endpoint, now) {
-            Ok(()) => self.admitted(endpoint, form, now),
-            Err(refused) => refused,
-        };
+        let refused = self.refusal(endpoint, now);
+        let answer = refused.unwrap_or_else(|| self.admitted(endpoint, form, now));
         self.remember_retry_after(&answer, now);
         answer
     }
 
-    fn admit(&self, endpoint: Endpoint<'_>, now: Duration) -> Result<(), Answer> {
+    /// Counts a request, and answers it at once if the API is down or its quota used up.
+    fn refusal(&self, endpoint: Endpoint<'_>, now: Duration) -> Option<Answer> {
         self.stats.count_endpoint(endpoint.index());
         if self.closed.contains(now) {
             self.stats.retry_after_violations.fetch_add(1, Relaxed);
         }
         if self.life.is_down(now) {
             self.stats.refused_while_down.fetch_add(1, Relaxed);
-            return Err(Answer { delay: Duration::ZERO, reply: Reply::Reset });
+            return Some(Answer { delay: Duration::ZERO, reply: Reply::Reset });
         }
-        self.quota.as_ref().map_or(Ok(()), |quota| quota.take(now)).map_err(|refusal| self.refused(refusal))
+        self.quota.as_ref()?.take(now).err().map(|refusal| self.refused(refusal))
     }
 
     fn refused(&self, refusal: Refusal) -> Answer {

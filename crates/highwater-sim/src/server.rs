@@ -61,7 +61,7 @@ struct Site {
 /// What is due for one request.
 enum Due {
     Answer(Answer),
-    Open(Opening),
+    Open(Box<Opening>),
 }
 
 impl Site {
@@ -120,7 +120,7 @@ impl Line {
             Accept::Json => Due::Answer(sim.answer(request, now)),
             Accept::EventStream => match sim.open_stream(&SimRequest { arrival: self.arrival, ..*request }, now) {
                 Opening::Answer(answer) => Due::Answer(answer),
-                opening => Due::Open(opening),
+                opening => Due::Open(Box::new(opening)),
             },
         }
     }

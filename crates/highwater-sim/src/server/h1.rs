@@ -51,7 +51,7 @@ pub(super) async fn run(stream: TcpStream, line: &Line) -> io::Result<Ended> {
                 }
             }
             Next::Due(Due::Open(opening), after) => {
-                if connection.open(opening, after, line).await? == After::Close {
+                if connection.open(*opening, after, line).await? == After::Close {
                     return Ok(Ended::Closed);
                 }
             }

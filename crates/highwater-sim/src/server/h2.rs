@@ -65,7 +65,7 @@ async fn respond(request: Request<Incoming>, line: Line) -> Result<Response<Sent
             let _in_flight: Entered<'_> = line.site.sim.stats().in_flight.enter();
             deliver(answer).await.map(|response| response.map(Sent::Body))
         }
-        Due::Open(opening) => open(opening, line).await,
+        Due::Open(opening) => open(*opening, line).await,
     }
 }
 

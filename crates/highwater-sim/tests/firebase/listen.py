@@ -60,5 +60,5 @@ print(json.dumps({"node": "/v0/item/7", "event": "get", "value": value, "changed
 
 listeners = [listen(node) for node in nodes]
 sys.stdin.read()
-for listener in listeners:
-    listener.close()
+# Closing a listener waits for its next event, which may be half a minute away.
+os._exit(0)

@@ -13,10 +13,10 @@ use http::StatusCode;
 
 use super::EventStream;
 use crate::{
-    answer::{Answer, Arrival, IfNoneMatch, Reply, SimRequest},
+    answer::{AcceptEncoding, Answer, Arrival, IfNoneMatch, Reply, SimRequest},
     fault::Fault,
     hn::{
-        HnSim,
+        HnSim, Turn, page_number,
         reply::{Form, NULL, error_message},
         route::{Endpoint, Print, Route},
     },
@@ -76,17 +76,20 @@ impl HnSim {
         let Route::Api { endpoint, .. } = Route::parse(target) else {
             return Opening::Answer(self.answer(request, now));
         };
-        let admitted = match self.admit(endpoint, now) {
-            Ok(()) => self.spoiled(endpoint, arrival),
-            Err(refused) => Err(refused),
-        };
-        match admitted {
-            Ok(delay) => self.opened(target, endpoint, arrival, delay, now),
-            Err(answer) => {
-                self.remember_retry_after(&answer, now);
-                Opening::Answer(answer)
-            }
+        if let Some(answer) = self.refusal(endpoint, now) {
+            return self.refused_stream(answer, now);
         }
+        let turn = self.page_turn(page_number(endpoint));
+        let delay = self.dice.latency(turn.key, turn.nth);
+        match self.spoiled(endpoint, arrival, &turn) {
+            Some(reply) => self.refused_stream(Answer { delay, reply }, now),
+            None => self.opened(target, endpoint, arrival, delay, now),
+        }
+    }
+
+    fn refused_stream(&self, answer: Answer, now: Duration) -> Opening {
+        self.remember_retry_after(&answer, now);
+        Opening::Answer(answer)
     }
 
     fn opened(
@@ -107,30 +110,24 @@ impl HnSim {
         Opening::Stream { delay, stream }
     }
 
-    /// The answer that takes the place of a stream, or else how long the stream lets wait for itself.
-    fn spoiled(&self, endpoint: Endpoint<'_>, arrival: Arrival) -> Result<Duration, Answer> {
-        let turn = self.page_turn(crate::hn::page_number(endpoint));
-        let delay = self.dice.latency(turn.key, turn.nth);
-        if arrival == Arrival::FirstHand {
-            self.status_first(endpoint, delay)?;
+    /// What takes the place of a stream.
+    fn spoiled(&self, endpoint: Endpoint<'_>, arrival: Arrival, turn: &Turn) -> Option<Reply> {
+        if arrival == Arrival::FirstHand
+            && let Some(status) = self.status_first(endpoint)
+        {
+            self.stats.count_reply(Some(status), None);
+            return Some(Reply::Full(error_message(status)));
         }
-        let plain = Form { print: Print::Compact, encoding: Default::default(), tag: IfNoneMatch::Unasked };
-        let fault = turn.fault.filter(|fault| strikes_streams(*fault));
-        match fault.and_then(|fault| Some((fault, self.faulty(fault, endpoint, &NULL, plain)?))) {
-            Some((fault, reply)) => {
-                self.stats.count_reply(reply.status(), Some(fault));
-                Err(Answer { delay, reply })
-            }
-            None => Ok(delay),
-        }
+        let plain = Form { print: Print::Compact, encoding: AcceptEncoding::Identity, tag: IfNoneMatch::Unasked };
+        let fault = turn.fault.filter(|fault| strikes_streams(*fault))?;
+        let reply = self.faulty(fault, endpoint, &NULL, plain)?;
+        self.stats.count_reply(reply.status(), Some(fault));
+        Some(reply)
     }
 
-    fn status_first(&self, endpoint: Endpoint<'_>, delay: Duration) -> Result<(), Answer> {
-        let asked = self.streams.asked[endpoint.index()].fetch_add(1, Relaxed);
-        let planned = usize::try_from(asked).ok().and_then(|nth| self.plan.stream.status_first.get(nth));
-        let Some(status) = planned.and_then(|status| StatusCode::from_u16(*status).ok()) else { return Ok(()) };
-        self.stats.count_reply(Some(status), None);
-        Err(Answer { delay, reply: Reply::Full(error_message(status)) })
+    fn status_first(&self, endpoint: Endpoint<'_>) -> Option<StatusCode> {
+        let nth = usize::try_from(self.streams.asked[endpoint.index()].fetch_add(1, Relaxed)).ok()?;
+        StatusCode::from_u16(*self.plan.stream.status_first.get(nth)?).ok()
     }
 }
 
