@@ -326,7 +326,15 @@ Examples:
   highwater simulate hn --load items.jsonl.gz            real bodies, one JSON object a line
 
 Then point a source at it: base_url = \"http://127.0.0.1:8733\".
-The truth to compare with is at /_sim/truth, counters are at /_sim/stats.";
+The truth to compare with is at /_sim/truth and /_sim/truth/users, counters are at /_sim/stats.
+
+A plan with [mutations] makes items and profiles change while it runs; [stream] says how streams tell of it. By hand:
+  curl '127.0.0.1:8733/_sim/mutate?id=19990&kind=dead'   score, text, kids, dead, delete or revive; &publish=false
+  curl '127.0.0.1:8733/_sim/burst?count=500'             the newest 500 change at once
+  curl '127.0.0.1:8733/_sim/profile?name=Bababa'         a profile changes
+  curl '127.0.0.1:8733/_sim/grow?by=20'                  maxitem jumps, into what head.behind of the plan reserves
+  curl '127.0.0.1:8733/_sim/stream?do=drop'              drop, cut, cancel, auth_revoked, silence or restore
+  curl '127.0.0.1:8733/_sim/down?for_ms=60000'           every request is reset for a minute";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Simulated {
