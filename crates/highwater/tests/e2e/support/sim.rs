@@ -51,6 +51,11 @@ impl Sim {
         self.stats()["by_endpoint"]["item"].as_u64().unwrap()
     }
 
+    /// One of the pages by which the world is changed by hand.
+    pub(crate) fn act(&self, page: &str) -> Json {
+        serde_json::from_slice(&http::get(&self.address, &format!("/_sim/{page}")).unwrap()).unwrap()
+    }
+
     /// A page of the truth, as lines of JSON.
     pub(super) fn truth(&self, from: i64, to: i64) -> String {
         let page = http::get(&self.address, &format!("/_sim/truth?from={from}&to={to}")).unwrap();
