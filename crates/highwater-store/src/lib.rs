@@ -16,8 +16,8 @@ pub use copy::{Amendment, Cell, Content, CopyProgress, CopyReport, Hold, Row, Sc
 pub use error::{ErrorKind, Result, StoreError};
 pub use ledger::{Broken, ChainCheck, FIRST_PREV_HASH, LedgerEntry, LedgerLine, payload_text};
 pub use live::{
-    AlertNote, AlertRow, CollectNames, Collected, EndWindow, Heard, LiveCommit, LiveCommitted, LiveSettled, LiveState,
-    LiveStore, NamesIn, NewWindow, RescanPlan, RoleAsk, StoreSizes,
+    AlertNote, AlertRow, CollectNames, Collected, EndWindow, Heard, LISTENER, LiveCommit, LiveCommitted, LiveSettled,
+    LiveState, LiveStore, NamesIn, NewWindow, RescanPlan, RoleAsk, StoreSizes,
 };
 pub use migrations::{Kind, Shape, ShapeColumn};
 pub use postgres::{LeaseClock, PostgresOptions, PostgresStore};

@@ -1,8 +1,7 @@
 //! What a mirror that stays current asks of its store: rows the remote told of by itself, the windows in which nobody
 //! listened, the passes that look again, and who listens.
 
-#![allow(unused_variables)]
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
@@ -16,108 +15,64 @@ use crate::Result;
 /// and may be called again with the same arguments without harm.
 pub trait LiveStore: Send + Sync {
     /// Stores rows outside any segment. A key that had an exception is settled by its row, as in [`crate::Store::commit`].
-    fn commit_live(&self, commit: Arc<LiveCommit>) -> BoxFuture<'_, Result<LiveCommitted>> {
-        unsupported()
-    }
+    fn commit_live(&self, commit: Arc<LiveCommit>) -> BoxFuture<'_, Result<LiveCommitted>>;
     /// The marks by which the remote knows the stored bodies of these keys, where it gave one.
-    fn tags<'a>(&'a self, table: &'static Table, keys: &'a KeySet) -> BoxFuture<'a, Result<BTreeMap<Key, String>>> {
-        unsupported()
-    }
+    fn tags<'a>(&'a self, table: &'static Table, keys: &'a KeySet) -> BoxFuture<'a, Result<BTreeMap<Key, String>>>;
 
     /// Takes a role, or renews it; false while somebody else has it who renewed it within its time to live.
-    fn take_role<'a>(&'a self, ask: &'a RoleAsk) -> BoxFuture<'a, Result<bool>> {
-        unsupported()
-    }
-    fn drop_role<'a>(&'a self, ask: &'a RoleAsk) -> BoxFuture<'a, Result<()>> {
-        unsupported()
-    }
+    fn take_role<'a>(&'a self, ask: &'a RoleAsk) -> BoxFuture<'a, Result<bool>>;
+    fn drop_role<'a>(&'a self, ask: &'a RoleAsk) -> BoxFuture<'a, Result<()>>;
 
     /// What is known of the feed of a stream.
-    fn live_state<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<LiveState>> {
-        unsupported()
-    }
-    /// Notes that everything the feed told until then is stored. Refused (`Fenced`) if another has the role by now.
-    fn heard<'a>(&'a self, heard: &'a Heard) -> BoxFuture<'a, Result<()>> {
-        unsupported()
-    }
+    fn live_state<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<LiveState>>;
+    /// Notes that everything the feed told until then is stored. This, and opening and ending windows, is refused
+    /// (`Fenced`) to who does not have the role [`LISTENER`] any more.
+    fn heard<'a>(&'a self, heard: &'a Heard) -> BoxFuture<'a, Result<()>>;
     /// Opens a window, or finds the one that is open and has not ended yet.
-    fn open_window<'a>(&'a self, window: &'a NewWindow) -> BoxFuture<'a, Result<WindowId>> {
-        unsupported()
-    }
+    fn open_window<'a>(&'a self, window: &'a NewWindow) -> BoxFuture<'a, Result<WindowId>>;
     /// The feed is back: notes until when nobody listened and where the head is, and lays the pass that covers it.
-    fn end_window<'a>(&'a self, end: &'a EndWindow) -> BoxFuture<'a, Result<()>> {
-        unsupported()
-    }
+    fn end_window<'a>(&'a self, end: &'a EndWindow) -> BoxFuture<'a, Result<()>>;
 
     /// The names in a column of the rows of a span, each once: whose profiles a window may have missed.
-    fn names_in<'a>(&'a self, names: &'a NamesIn) -> BoxFuture<'a, Result<Vec<String>>> {
-        unsupported()
-    }
+    fn names_in<'a>(&'a self, names: &'a NamesIn) -> BoxFuture<'a, Result<Vec<String>>>;
     /// All names of a window's pass have been looked at again.
-    fn names_done<'a>(&'a self, window: WindowId, now: Timestamp) -> BoxFuture<'a, Result<()>> {
-        unsupported()
-    }
+    fn names_done(&self, window: WindowId, now: Timestamp) -> BoxFuture<'_, Result<()>>;
 
-    /// Lays the segments of a pass over what is stored already.
-    fn begin_rescan<'a>(&'a self, plan: &'a RescanPlan) -> BoxFuture<'a, Result<RescanId>> {
-        unsupported()
-    }
+    /// Lays the segments of a pass over what is stored already. More than a transaction should hold are laid by several;
+    /// where that is broken off, `settle_live` goes on with it.
+    fn begin_rescan<'a>(&'a self, plan: &'a RescanPlan) -> BoxFuture<'a, Result<RescanId>>;
     /// Ends passes whose segments are all sealed, and closes windows whose pass has ended, whose profiles are looked at
     /// again and whose new positions lie behind the frontier; returns those that ended by this call.
-    fn settle_live<'a>(&'a self, stream: &'a StreamId, now: Timestamp) -> BoxFuture<'a, Result<LiveSettled>> {
-        unsupported()
-    }
+    fn settle_live<'a>(&'a self, stream: &'a StreamId, now: Timestamp) -> BoxFuture<'a, Result<LiveSettled>>;
     /// Joins neighbouring small sealed catch-up segments behind the frontier; returns how many rows were saved.
-    fn compact<'a>(&'a self, stream: &'a StreamId, segment_size: u64) -> BoxFuture<'a, Result<u64>> {
-        unsupported()
-    }
+    fn compact<'a>(&'a self, stream: &'a StreamId, segment_size: u64) -> BoxFuture<'a, Result<u64>>;
 
     /// Enters names that occur in a column of stored rows into the list of a stream, as far as rows lie before `until`
     /// and were not looked at yet; a bounded number of rows at a time. `None` when all are.
-    fn collect_names<'a>(&'a self, collect: &'a CollectNames) -> BoxFuture<'a, Result<Option<Collected>>> {
-        unsupported()
-    }
+    fn collect_names<'a>(&'a self, collect: &'a CollectNames) -> BoxFuture<'a, Result<Option<Collected>>>;
     /// Enters names into the list of a stream.
-    fn note_names<'a>(&'a self, stream: &'a StreamId, names: &'a [String]) -> BoxFuture<'a, Result<()>> {
-        unsupported()
-    }
-    /// The names of a span of the list, and the exclusive end of the whole list.
-    fn listed<'a>(&'a self, stream: &'a StreamId, span: Span) -> BoxFuture<'a, Result<Vec<Key>>> {
-        unsupported()
-    }
+    fn note_names<'a>(&'a self, stream: &'a StreamId, names: &'a [String]) -> BoxFuture<'a, Result<()>>;
+    /// The names of a span of the list, in order.
+    fn listed<'a>(&'a self, stream: &'a StreamId, span: Span) -> BoxFuture<'a, Result<Vec<Key>>>;
     /// Where a name is on the list.
-    fn listed_at<'a>(&'a self, stream: &'a StreamId, name: &'a Key) -> BoxFuture<'a, Result<Option<Position>>> {
-        unsupported()
-    }
-    fn listed_end<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<Position>> {
-        unsupported()
-    }
+    fn listed_at<'a>(&'a self, stream: &'a StreamId, name: &'a Key) -> BoxFuture<'a, Result<Option<Position>>>;
+    /// The exclusive end of the whole list, which begins at 1.
+    fn listed_end<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<Position>>;
 
     /// How old objects were when they were found changed, since the store was made.
-    fn ages<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<AgeCounts>> {
-        unsupported()
-    }
+    fn ages<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<AgeCounts>>;
     /// Notes an alert that was raised or resolved; the ledger gets a line.
-    fn note_alert<'a>(&'a self, alert: &'a AlertNote) -> BoxFuture<'a, Result<()>> {
-        unsupported()
-    }
+    fn note_alert<'a>(&'a self, alert: &'a AlertNote) -> BoxFuture<'a, Result<()>>;
     /// Alerts that are not resolved, the eldest first.
-    fn open_alerts<'a>(&'a self, source: &'a SourceName) -> BoxFuture<'a, Result<Vec<AlertRow>>> {
-        unsupported()
-    }
+    fn open_alerts<'a>(&'a self, source: &'a SourceName) -> BoxFuture<'a, Result<Vec<AlertRow>>>;
     /// Bytes of the whole database, and of the tables of the control plane in it.
-    fn sizes(&self) -> BoxFuture<'_, Result<StoreSizes>> {
-        unsupported()
-    }
+    fn sizes(&self) -> BoxFuture<'_, Result<StoreSizes>>;
     /// When the first run of a source began.
-    fn first_run_at<'a>(&'a self, source: &'a SourceName) -> BoxFuture<'a, Result<Option<Timestamp>>> {
-        unsupported()
-    }
+    fn first_run_at<'a>(&'a self, source: &'a SourceName) -> BoxFuture<'a, Result<Option<Timestamp>>>;
 }
 
-fn unsupported<'a, T: Send + 'a>() -> BoxFuture<'a, Result<T>> {
-    Box::pin(async { Err(crate::StoreError::new(crate::ErrorKind::Refused, "not yet")) })
-}
+/// The role of the one who listens to the feed of a source; what is noted about the feed is its alone to write.
+pub const LISTENER: &str = "listener";
 
 #[derive(Clone, Debug)]
 pub struct LiveCommit {
@@ -126,6 +81,13 @@ pub struct LiveCommit {
     pub records: Vec<Record>,
     /// Keys whose body the remote says is still the stored one: only `last_fetched_at` moves.
     pub unchanged: Vec<(Key, &'static Table)>,
+}
+
+impl LiveCommit {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
+        let stored = self.records.iter().map(|record| &record.key);
+        stored.chain(self.unchanged.iter().map(|(key, _)| key))
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -142,7 +104,7 @@ pub struct RoleAsk {
     pub source: SourceName,
     pub role: &'static str,
     pub worker: WorkerId,
-    pub ttl: std::time::Duration,
+    pub ttl: Duration,
     pub now: Timestamp,
 }
 
@@ -185,9 +147,9 @@ pub struct EndWindow {
     pub window: WindowId,
     pub ended_at: Timestamp,
     pub head: Position,
-    pub worker: WorkerId,
     /// An empty span lays nothing: there is nothing to look at again.
     pub rescan: RescanPlan,
+    pub worker: WorkerId,
 }
 
 #[derive(Clone, Debug)]

@@ -5,6 +5,7 @@
 
 mod beside;
 mod failing;
+mod live_methods;
 mod nth;
 mod oracle;
 mod planted;

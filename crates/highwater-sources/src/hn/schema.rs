@@ -29,6 +29,7 @@ pub(super) static ITEMS: Table = Table {
     ],
     edges: Some(Edges { table: "hn_kids", parent: "item", member: "kid", order: "display_order", field: "kids" }),
     versions: Some("hn_item_versions"),
+    time: Some("time"),
 };
 
 pub(super) static USERS: Table = Table {
@@ -43,6 +44,7 @@ pub(super) static USERS: Table = Table {
     ],
     edges: None,
     versions: None,
+    time: None,
 };
 
 /// The places of columns that are looked at after decoding.

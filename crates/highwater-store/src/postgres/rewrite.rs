@@ -21,6 +21,8 @@ struct Met<'a> {
     item: &'a Item<'a>,
     kept: Kept,
     change: Change,
+    /// The row is newer than the item and stays as it is.
+    is_behind: bool,
 }
 
 /// What became of each.
@@ -43,15 +45,16 @@ async fn meet<'a>(rows: &Rows<'_>, select: &str, items: &[&'a Item<'a>]) -> Sql<
     let meet = |item: &&'a Item<'a>| {
         // Neither new nor there: somebody deleted it just now.
         let kept = kept.remove(&item.record.key).ok_or(Fault::Raced)?;
-        let change = kept.body.change_to(&item.body);
-        Ok(Met { item, kept, change })
+        let is_behind = item.arrival.is_behind(&kept);
+        let change = if is_behind { Change::Unchanged } else { kept.body.change_to(&item.body) };
+        Ok(Met { item, kept, change, is_behind })
     };
     items.iter().map(meet).collect()
 }
 
 async fn write(rows: &Rows<'_>, met: &[Met<'_>]) -> Sql<()> {
     let changed: Vec<_> = met.iter().filter(|met| met.change == Change::Changed).collect();
-    let relinked: Vec<_> = met.iter().filter(|met| met.kept.body.edges != met.item.body.edges).collect();
+    let relinked: Vec<_> = met.iter().filter(|met| met.is_relinked()).collect();
     let touched: Vec<_> = met.iter().filter(|met| met.change != Change::Changed && met.is_stale()).collect();
     // In this order: all travel together.
     let mut steps: Vec<BoxFuture<'_, Sql<()>>> = Vec::new();
@@ -75,7 +78,13 @@ async fn write(rows: &Rows<'_>, met: &[Met<'_>]) -> Sql<()> {
 impl Met<'_> {
     /// The same commit again finds nothing to do. The check as well: it heals if only that was damaged.
     fn is_stale(&self) -> bool {
-        self.kept.last_fetched_at < self.item.now || self.kept.row_check != self.item.check
+        let is_marked_anew = self.item.record.tag.is_some() && self.item.record.tag != self.kept.etag;
+        let is_older = self.kept.last_fetched_at < self.item.arrival.now;
+        !self.is_behind && (is_older || is_marked_anew || self.kept.row_check != self.item.check)
+    }
+
+    fn is_relinked(&self) -> bool {
+        !self.is_behind && self.kept.body.edges != self.item.body.edges
     }
 }
 
@@ -95,7 +104,7 @@ async fn keep_versions(rows: &Rows<'_>, changed: &[&Met<'_>]) -> Sql<()> {
 async fn update(rows: &Rows<'_>, changed: &[&Met<'_>]) -> Sql<()> {
     let bodies: Vec<_> = changed.iter().map(|met| met.item.body.as_ref()).collect();
     let columns = columns_of(rows.table, &bodies)?;
-    let marks = Marks::of(changed.iter().map(|met| (met.item.now, met.item.check)));
+    let marks = Marks::of(changed.iter().map(|met| met.item));
     let params: Vec<_> = columns.iter().map(Column::param).chain(marks.params()).collect();
     rows.db.execute(&rows.sql.update, &params).await?;
     Ok(())
@@ -103,9 +112,10 @@ async fn update(rows: &Rows<'_>, changed: &[&Met<'_>]) -> Sql<()> {
 
 async fn touch(rows: &Rows<'_>, touched: &[&Met<'_>]) -> Sql<()> {
     let keys = rows.keys(touched.iter().map(|met| met.item));
-    let marks = Marks::of(touched.iter().map(|met| (met.item.now, met.item.check)));
-    let [times, checks] = marks.params();
-    rows.db.execute(&rows.sql.touch, &[keys.param(), times, checks]).await?;
+    let marks = Marks::of(touched.iter().map(|met| met.item));
+    let [times, checks, tags] = marks.params();
+    let seen: Vec<_> = touched.iter().map(|met| met.kept.row_check).collect();
+    rows.db.execute(&rows.sql.touch, &[keys.param(), times, checks, tags, (&seen, Type::INT8_ARRAY)]).await?;
     Ok(())
 }
 

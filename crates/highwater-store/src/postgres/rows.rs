@@ -10,21 +10,20 @@ use highwater_core::{
     Body, Change, Key, Record, Timestamp,
     schema::{ColumnType, Table},
 };
+use tokio_postgres::types::Type;
 
 use super::{
-    cells::Keys,
+    cells::{Keys, Time},
     columns::{self, kept_of},
     edges::{self, EdgeArrays},
     error::{Fault, Sql},
+    job::Job,
     link::Db,
     load::load,
     rewrite,
     table::TableSql,
 };
-use crate::{
-    Commit,
-    rules::{Kept, Stored, distinct, key_of, place},
-};
+use crate::rules::{Arrival, Kept, Stored, distinct, key_of, place};
 
 /// One record of a job of the group.
 pub(super) struct Item<'a> {
@@ -32,7 +31,7 @@ pub(super) struct Item<'a> {
     pub(super) record: &'a Record,
     pub(super) body: Cow<'a, Body>,
     pub(super) check: i64,
-    pub(super) now: Timestamp,
+    pub(super) arrival: Arrival,
 }
 
 /// One table, and how to speak to it.
@@ -43,9 +42,15 @@ pub(super) struct Rows<'a> {
 }
 
 /// Whether the records can be stored at all, as far as can be told from here.
-pub(super) fn check(commit: &Commit) -> Sql<()> {
-    for record in &commit.records {
+pub(super) fn check(job: &Job) -> Sql<()> {
+    for record in job.records() {
         columns::check(record.table, &record.body)?;
+        if record.tag.as_ref().is_some_and(|tag| tag.contains('\0')) {
+            return Err(Fault::refused(format!(
+                "row {} of {} has a mark that is no text",
+                record.key, record.table.name
+            )));
+        }
         if !record.body.edges.is_empty() && (record.table.edges.is_none() || record.key.number().is_none()) {
             return Err(Fault::refused(format!("row {} of {} cannot have edges", record.key, record.table.name)));
         }
@@ -55,9 +60,9 @@ pub(super) fn check(commit: &Commit) -> Sql<()> {
 
 /// Stores the records of all jobs in the order of their keys: pages are filled from left to right, and two groups with
 /// the same keys cannot wait for each other. What became of each job's.
-pub(super) async fn store(db: &Db, jobs: &[&Commit]) -> Sql<Vec<Stored>> {
+pub(super) async fn store(db: &Db, jobs: &[&Job]) -> Sql<Vec<Stored>> {
     let mut stored = vec![Stored::default(); jobs.len()];
-    let mut items: Vec<_> = jobs.iter().enumerate().flat_map(|(job, commit)| items_of(job, commit)).collect();
+    let mut items: Vec<_> = jobs.iter().enumerate().flat_map(|(place, job)| items_of(place, job)).collect();
     items.sort_by(|a, b| place(a.record).cmp(&place(b.record)));
     for batch in items.chunk_by(|a, b| a.record.table.name == b.record.table.name) {
         let table = batch[0].record.table;
@@ -66,19 +71,43 @@ pub(super) async fn store(db: &Db, jobs: &[&Commit]) -> Sql<Vec<Stored>> {
         while !rest.is_empty() {
             let (round, later) = one_of_each(rest);
             for (item, change) in round.iter().zip(rows.store(&round).await?) {
-                stored[item.job].note(change);
+                stored[item.job].note(change, item.record, item.arrival.now);
             }
             rest = later;
         }
     }
+    confirm(db, jobs).await?;
+    for (stored, job) in stored.iter_mut().zip(jobs) {
+        stored.unchanged += job.unchanged().len() as u64;
+    }
     Ok(stored)
 }
 
-fn items_of(job: usize, commit: &Commit) -> impl Iterator<Item = Item<'_>> {
-    commit.records.iter().map(move |record| {
+fn items_of(place: usize, job: &Job) -> impl Iterator<Item = Item<'_>> {
+    let arrival = job.arrival();
+    job.records().iter().map(move |record| {
         let body = distinct(&record.body);
-        Item { job, record, check: body.checksum(), body, now: commit.now }
+        Item { job: place, record, check: body.checksum(), body, arrival }
     })
+}
+
+/// Notes which bodies are still the remote's.
+async fn confirm(db: &Db, jobs: &[&Job]) -> Sql<()> {
+    let mut tables: BTreeMap<&str, (&'static Table, BTreeMap<&Key, Timestamp>)> = BTreeMap::new();
+    for job in jobs {
+        for (key, table) in job.unchanged() {
+            let (_, keys) = tables.entry(table.name).or_insert_with(|| (table, BTreeMap::new()));
+            let at = keys.entry(key).or_insert(job.now());
+            *at = job.now().max(*at);
+        }
+    }
+    for (table, keys) in tables.into_values() {
+        let sql = TableSql::of(table);
+        let times: Vec<_> = keys.values().map(|at| Time(*at)).collect();
+        let keys = Keys::of(sql.key.kind, keys.into_keys());
+        db.execute(&sql.confirm, &[keys.param(), (&times, Type::TIMESTAMPTZ_ARRAY)]).await?;
+    }
+    Ok(())
 }
 
 /// The first of each key, and the others: two jobs of a group may bring the same object.

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeSet};
 
 use highwater_core::{
-    Body, Change, Key, Record, Timestamp, Value,
+    AgeCounts, BatchCounts, Body, Change, Key, Record, Timestamp, Value,
     schema::{Column, Table},
 };
 
@@ -13,15 +13,55 @@ pub(crate) struct Stored {
     pub(crate) new: u64,
     pub(crate) changed: u64,
     pub(crate) unchanged: u64,
+    /// Of the changed ones.
+    pub(crate) ages: AgeCounts,
 }
 
 impl Stored {
-    pub(crate) fn note(&mut self, change: Change) {
+    pub(crate) fn note(&mut self, change: Change, record: &Record, now: Timestamp) {
         *match change {
             Change::New => &mut self.new,
             Change::Changed => &mut self.changed,
             Change::Unchanged | Change::Reordered => &mut self.unchanged,
         } += 1;
+        if change == Change::Changed
+            && let Some(born) = born(record).filter(|born| *born <= now)
+        {
+            self.ages.add(now.since(born));
+        }
+    }
+
+    /// Rows that were looked at, whatever came of it.
+    pub(crate) fn seen(&self) -> u64 {
+        self.new + self.changed + self.unchanged
+    }
+
+    pub(crate) fn counts(&self) -> BatchCounts {
+        BatchCounts { new: self.new, changed: self.changed, unchanged: self.unchanged, ..BatchCounts::default() }
+    }
+}
+
+/// When the object was made, if its table says so.
+fn born(record: &Record) -> Option<Timestamp> {
+    let place = record.table.position(record.table.time?)?;
+    match record.body.values.get(place)? {
+        Value::Int(seconds) => seconds.checked_mul(1000).map(Timestamp::from_millis),
+        _ => None,
+    }
+}
+
+/// When records came, and since when they may have been on their way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) now: Timestamp,
+    /// None for what is news at any rate.
+    pub(crate) asked_at: Option<Timestamp>,
+}
+
+impl Arrival {
+    /// Somebody was told later what the row says: the answer that took longer is the older one.
+    pub(crate) fn is_behind(&self, kept: &Kept) -> bool {
+        self.asked_at.is_some_and(|asked_at| kept.last_fetched_at > asked_at)
     }
 }
 
@@ -31,6 +71,7 @@ pub(crate) struct Kept {
     pub(crate) last_fetched_at: Timestamp,
     pub(crate) last_changed_at: Timestamp,
     pub(crate) row_check: i64,
+    pub(crate) etag: Option<String>,
 }
 
 /// Records are stored in this order, which fills pages from left to right.

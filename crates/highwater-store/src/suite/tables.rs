@@ -26,6 +26,7 @@ pub static ITEMS: Table = Table {
     ],
     edges: Some(Edges { table: "hn_kids", parent: "item", member: "kid", order: "display_order", field: "kids" }),
     versions: Some("hn_item_versions"),
+    time: Some("time"),
 };
 
 pub static USERS: Table = Table {
@@ -37,6 +38,7 @@ pub static USERS: Table = Table {
     ],
     edges: None,
     versions: None,
+    time: None,
 };
 
 pub fn item(id: i64, text: &str, kids: &[i64]) -> Record {

@@ -94,7 +94,11 @@ async fn two_who_bring_the_same_rows_agree() {
             let missing =
                 (50..60).map(|key| highwater_store::suite::scene::verdict(key, highwater_core::Verdict::Dead));
             let commit = scene.commit_of(&segment.lease, records, missing.collect());
-            store.commit(Arc::new(highwater_store::Commit { now: at(round as i64), ..commit }))
+            store.commit(Arc::new(highwater_store::Commit {
+                now: at(round as i64),
+                asked_at: at(round as i64),
+                ..commit
+            }))
         });
         let counts = try_join_all(commits).await.unwrap();
         let new: u64 = counts.iter().map(|counts| counts.new).sum();
