@@ -176,7 +176,7 @@ impl EventStream {
                 Entry::Grew(max) => Some(max.to_string().into()),
                 _ => None,
             }),
-            _ => self.tell_write(self.value(state, now)),
+            _ => self.tell_change(self.value(state, now)),
         }
     }
 
@@ -185,9 +185,14 @@ impl EventStream {
         writes.into_iter().for_each(|value| self.tell_write(value));
     }
 
-    /// Firebase tells nothing when a write changes nothing.
+    fn tell_change(&mut self, value: Bytes) {
+        if self.told.as_ref() != Some(&value) {
+            self.tell_write(value);
+        }
+    }
+
     fn tell_write(&mut self, value: Bytes) {
-        let Some(before) = self.told.replace(value.clone()).filter(|before| *before != value) else { return };
+        let Some(before) = self.told.replace(value.clone()) else { return };
         let forms = &self.sim.plan.stream.forms;
         let form = forms[self.writes % forms.len()];
         self.writes += 1;
