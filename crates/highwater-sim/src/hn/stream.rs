@@ -32,8 +32,9 @@ pub struct EventStream {
     target: String,
     /// Among those to the same kind of node.
     number: u64,
-    /// What the client holds, if it has heard everything; `None` before the first event.
-    told: Option<Bytes>,
+    /// What the client holds if it has heard everything: at first, what the node was when the stream was opened.
+    told: Bytes,
+    greeted: bool,
     cursor: u64,
     events: u32,
     writes: usize,
@@ -64,11 +65,14 @@ pub enum StreamStep {
 impl EventStream {
     fn new(sim: Arc<HnSim>, target: String, number: u64, now: Duration) -> Self {
         sim.stats.streams.join();
-        let cursor = sim.live(now).log.end();
+        let state = sim.live(now);
+        let (told, cursor) = (value(&sim, &state, &target, now), state.log.end());
+        drop(state);
         EventStream {
             target,
             number,
-            told: None,
+            told,
+            greeted: false,
             cursor,
             events: 0,
             writes: 0,
@@ -129,11 +133,17 @@ impl EventStream {
                 self.keep_alive_at += every;
             }
         }
-        if self.told.is_none() || state.log.has_lost(self.cursor) {
-            self.tell_all(state, now);
-        } else {
-            self.tell_on(state, now);
+        if state.log.has_lost(self.cursor) {
+            self.told = self.value(state, now);
+            self.cursor = state.log.end();
+            self.greeted = false;
         }
+        if !self.greeted {
+            let greeting = frames::put("/", &self.told);
+            self.tell(&greeting);
+            self.greeted = true;
+        }
+        self.tell_on(state, now);
         self.cursor = state.log.end();
     }
 
@@ -159,13 +169,6 @@ impl EventStream {
         state.silent || self.sim.plan.stream.silent_after_events.is_some_and(|after| self.events >= after)
     }
 
-    /// The first event, or a new start for a stream that lost the thread.
-    fn tell_all(&mut self, state: &State, now: Duration) {
-        let value = self.value(state, now);
-        self.tell(&frames::put("/", &value));
-        self.told = Some(value);
-    }
-
     fn tell_on(&mut self, state: &State, now: Duration) {
         match Route::parse(&self.target) {
             Route::Api { endpoint: Endpoint::Updates, .. } => self.tell_each(state, |entry| match entry {
@@ -176,7 +179,7 @@ impl EventStream {
                 Entry::Grew(max) => Some(max.to_string().into()),
                 _ => None,
             }),
-            _ => self.tell_write(self.value(state, now)),
+            _ => self.tell_change(self.value(state, now)),
         }
     }
 
@@ -185,9 +188,14 @@ impl EventStream {
         writes.into_iter().for_each(|value| self.tell_write(value));
     }
 
-    /// Firebase tells nothing when a write changes nothing.
+    fn tell_change(&mut self, value: Bytes) {
+        if self.told != value {
+            self.tell_write(value);
+        }
+    }
+
     fn tell_write(&mut self, value: Bytes) {
-        let Some(before) = self.told.replace(value.clone()).filter(|before| *before != value) else { return };
+        let before = std::mem::replace(&mut self.told, value.clone());
         let forms = &self.sim.plan.stream.forms;
         let form = forms[self.writes % forms.len()];
         self.writes += 1;
@@ -221,10 +229,7 @@ impl EventStream {
     }
 
     fn value(&self, state: &State, now: Duration) -> Bytes {
-        match Route::parse(&self.target) {
-            Route::Api { endpoint, .. } => self.sim.value(state, endpoint, now),
-            Route::Page(_) => unreachable!("pages are not streamed"),
-        }
+        value(&self.sim, state, &self.target, now)
     }
 
     /// A silent stream waits for a hand.
@@ -234,6 +239,13 @@ impl EventStream {
         }
         let next = self.sim.next_event(state).unwrap_or(self.keep_alive_at);
         Some(next.min(self.keep_alive_at))
+    }
+}
+
+fn value(sim: &HnSim, state: &State, target: &str, now: Duration) -> Bytes {
+    match Route::parse(target) {
+        Route::Api { endpoint, .. } => sim.value(state, endpoint, now),
+        Route::Page(_) => unreachable!("pages are not streamed"),
     }
 }
 

@@ -86,11 +86,11 @@ impl Default for StreamPlan {
 pub enum WriteForm {
     /// `put` of everything at `/`.
     Put,
-    /// `put` at `/key` for each key that changed.
+    /// `put` at `/key` for each key.
     PutPath,
-    /// `put` at `/key/3` for each place of a list that changed.
+    /// `put` at `/key/3` for each place of a list.
     PutIndex,
-    /// One `patch` at `/` with the keys that changed.
+    /// One `patch` at `/` with all keys.
     Patch,
     /// `put` of `null` at `/`, then of everything.
     PutNull,

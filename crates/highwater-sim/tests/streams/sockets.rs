@@ -147,7 +147,7 @@ async fn a_silent_stream_opens_and_speaks_when_it_may() {
         page(address, "/_sim/mutate?id=9").await;
         assert_eq!(sim.stats().report().stream_events, 0);
         page(address, "/_sim/stream?do=restore").await;
-        listener.until(1).await;
+        listener.until(2).await;
         assert!(listener.heard.text().contains("{\"items\":[9]}"), "{:?}", listener.heard);
     })
     .await;

@@ -29,7 +29,8 @@ pub(super) fn put(path: &str, data: &[u8]) -> Bytes {
     event("put", path, data)
 }
 
-/// The events that tell of a write. Only objects and lists have parts to tell of; and a text that is no Unicode can
+/// The events that tell of a write, of all that is written: a list that names the same id again tells of another change
+/// to it. Only objects and lists have parts to tell of; and a text that is no Unicode can
 /// only be passed on whole.
 pub(super) fn write(form: WriteForm, before: &[u8], after: &[u8]) -> Vec<Bytes> {
     let whole = || vec![put("/", after)];
@@ -48,14 +49,12 @@ pub(super) fn write(form: WriteForm, before: &[u8], after: &[u8]) -> Vec<Bytes> 
 }
 
 fn by_key(form: WriteForm, before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<Bytes> {
-    let changed: Vec<&String> =
-        keys(before, after).into_iter().filter(|key| before.get(*key) != after.get(*key)).collect();
     let value = |key: &String| after.get(key).unwrap_or(&Value::Null);
     if form == WriteForm::Patch {
-        let data: Map<String, Value> = changed.into_iter().map(|key| (key.clone(), value(key).clone())).collect();
+        let data: Map<String, Value> = keys(before, after).map(|key| (key.clone(), value(key).clone())).collect();
         return vec![event("patch", "/", Value::Object(data).to_string().as_bytes())];
     }
-    let events = changed.into_iter().map(|key| match (form, before.get(key), value(key)) {
+    let events = keys(before, after).map(|key| match (form, before.get(key), value(key)) {
         (WriteForm::PutIndex, Some(Value::Array(before)), Value::Array(after)) => {
             by_place(&format!("/{key}"), before, after)
         }
@@ -64,18 +63,16 @@ fn by_key(form: WriteForm, before: &Map<String, Value>, after: &Map<String, Valu
     events.flatten().collect()
 }
 
-fn keys<'a>(before: &'a Map<String, Value>, after: &'a Map<String, Value>) -> Vec<&'a String> {
-    let mut keys: Vec<&String> = before.keys().chain(after.keys()).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys
+/// Those that are written, in order, and those that are no more.
+fn keys<'a>(before: &'a Map<String, Value>, after: &'a Map<String, Value>) -> impl Iterator<Item = &'a String> {
+    after.keys().chain(before.keys().filter(|key| !after.contains_key(*key)))
 }
 
 /// What is too much goes from the end, so that the list has no hole at any time.
 fn by_place(path: &str, before: &[Value], after: &[Value]) -> Vec<Bytes> {
     let gone = (after.len()..before.len()).rev().map(|at| (at, &Value::Null));
-    let new = after.iter().enumerate().filter(|(at, value)| before.get(*at) != Some(value));
-    gone.chain(new).map(|(at, value)| put(&format!("{path}/{at}"), value.to_string().as_bytes())).collect()
+    let places = gone.chain(after.iter().enumerate());
+    places.map(|(at, value)| put(&format!("{path}/{at}"), value.to_string().as_bytes())).collect()
 }
 
 fn event(name: &str, path: &str, data: &[u8]) -> Bytes {
@@ -108,7 +105,7 @@ mod tests {
         assert_eq!(
             told(WriteForm::PutIndex, before, after),
             "put {\"path\":\"/items/2\",\"data\":null}\nput {\"path\":\"/items/0\",\"data\":4}\n\
-             put {\"path\":\"/profiles\",\"data\":null}\n"
+             put {\"path\":\"/items/1\",\"data\":2}\nput {\"path\":\"/profiles\",\"data\":null}\n"
         );
         assert_eq!(
             told(WriteForm::Patch, before, after),
@@ -123,6 +120,7 @@ mod tests {
             let odd = r#"{"text":"\ud83d"}"#;
             assert_eq!(told(form, "null", odd), format!("put {{\"path\":\"/\",\"data\":{odd}}}\n"));
         }
-        assert_eq!(told(WriteForm::PutIndex, "[1]", "[1,2]"), "put {\"path\":\"/1\",\"data\":2}\n");
+        let places = "put {\"path\":\"/0\",\"data\":1}\nput {\"path\":\"/1\",\"data\":2}\n";
+        assert_eq!(told(WriteForm::PutIndex, "[1]", "[1,2]"), places);
     }
 }
