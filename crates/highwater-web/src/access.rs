@@ -119,9 +119,14 @@ mod tests {
         {
             assert_eq!(host(ours), Ok(()), "{ours}");
         }
-        for other in
-            ["evil.example", "proxy.example", "proxy.example:4444", "127.0.0.2", "localhost.evil.example", "0.0.0.0"]
-        {
+        for other in [
+            "evil.example",
+            "proxy.example",
+            "proxy.example:4444",
+            "127.0.0.2",
+            "localhost.evil.example",
+            "xmirror.example",
+        ] {
             assert_eq!(host(other), Err(Refusal::WrongHost), "{other}");
         }
         assert_eq!(host("a b"), Err(Refusal::NoHost));

@@ -2,8 +2,6 @@
 //! one that cannot be delivered is logged and forgotten. Neither URLs nor passwords reach a log.
 
 mod mail;
-#[cfg(test)]
-mod tests;
 mod webhook;
 
 use std::time::Duration;
@@ -160,3 +158,6 @@ impl Setback {
         Setback { reason: reason.into(), may_repeat: false }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -185,6 +185,8 @@ mod tests {
         assert!(open("smtp://ann@mail.example", Some("pw")).is_err());
         assert!(open("smtp://ann@127.0.0.1", Some("pw")).is_ok());
         assert!(open("smtp://mail.example", None).is_ok());
+        open("smtps://ann@mail.example", Some("pw")).unwrap();
+        open("smtp://ann@mail.example?tls=required", Some("pw")).unwrap();
         assert!(open("smtp://ann@localhost", None).is_err());
         assert!(open("smtp://localhost", Some("pw")).is_err());
     }
