@@ -177,6 +177,9 @@ impl Service {
 
     /// Everything that only one process does. Ends with the first part that cannot go on.
     async fn lead(self: &Arc<Self>) -> Result<()> {
+        for followed in &self.streams {
+            self.row(followed).await?;
+        }
         let blind_before = self.blind_before().await?;
         let mut feed_heard = self.feed_heard.lock().await;
         // What an earlier time in this role has left behind is told by the store.

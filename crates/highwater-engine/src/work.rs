@@ -15,6 +15,8 @@ use highwater_store::{Claimed, Known};
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
     id: JobId,
+    /// Where its first key is on the axis, if its keys have a place there.
+    start: Option<i64>,
     pub(crate) keys: Vec<Key>,
     pub(crate) lane: Lane,
     /// How often the batch as a whole has failed.
@@ -26,12 +28,6 @@ pub(crate) struct Job {
 /// Unique among the jobs of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct JobId(usize);
-
-impl Job {
-    fn start(&self) -> Option<i64> {
-        self.keys.first().and_then(Key::number)
-    }
-}
 
 /// Shared by the jobs of a segment; the mutex is held for a few instructions and never over an await.
 pub(crate) struct SegmentWork {
@@ -52,6 +48,8 @@ struct WorkState {
     next_id: usize,
     /// First positions of the jobs in scan order that are not committed yet.
     open_starts: BTreeSet<i64>,
+    /// Keys are positions. A name may look like a number, and is none.
+    is_placed: bool,
     /// Keys were left untried; the segment cannot be closed now.
     unfinished: bool,
     lost: bool,
@@ -67,12 +65,13 @@ impl SegmentWork {
         job_size: usize,
     ) -> (SegmentWork, Vec<Job>) {
         let rest = claimed.rest();
+        let is_placed = matches!(keys, KeySet::Range(_));
         let due: BTreeSet<Key> = claimed.due.iter().map(|exception| exception.key.clone()).collect();
         let mut open = open_keys(keys, &known, claimed.purpose, rest);
         open.retain(|key| !due.contains(key));
         let exceptions = known.exceptions.into_iter().chain(claimed.due);
         let due: Vec<Key> = due.into_iter().collect();
-        let mut state = WorkState::default();
+        let mut state = WorkState { is_placed, ..WorkState::default() };
         let mut jobs = Vec::new();
         for (lane, keys) in [(Lane::Retry, due), (Lane::Backfill, open)] {
             jobs.extend(keys.chunks(job_size).map(|keys| state.add(keys.to_vec(), lane)));
@@ -109,10 +108,10 @@ impl SegmentWork {
     /// place on the axis are behind it only all together.
     pub(crate) fn cursor_after(&self, job: &Job) -> Option<Position> {
         let state = self.lock();
-        if job.start().is_none() && state.open_jobs.iter().any(|open| *open != job.id) {
+        if job.start.is_none() && state.open_jobs.iter().any(|open| *open != job.id) {
             return None;
         }
-        let next = state.open_starts.iter().find(|start| Some(**start) != job.start());
+        let next = state.open_starts.iter().find(|start| Some(**start) != job.start);
         Some(next.map_or(self.span.end(), |start| Position(*start)))
     }
 
@@ -160,18 +159,19 @@ impl SegmentWork {
 impl WorkState {
     /// Due exceptions lie anywhere; only jobs of the scan hold the cursor back.
     fn add(&mut self, keys: Vec<Key>, lane: Lane) -> Job {
-        let job = Job { id: JobId(self.next_id), keys, lane, failures: 0, blame: None };
+        let start = keys.first().and_then(Key::number).filter(|_| self.is_placed);
+        let job = Job { id: JobId(self.next_id), start, keys, lane, failures: 0, blame: None };
         self.next_id += 1;
         self.open_jobs.insert(job.id);
         if lane == Lane::Backfill {
-            self.open_starts.extend(job.start());
+            self.open_starts.extend(job.start);
         }
         job
     }
 
     fn remove(&mut self, job: &Job) {
         self.open_jobs.remove(&job.id);
-        if let Some(start) = job.start() {
+        if let Some(start) = job.start {
             self.open_starts.remove(&start);
         }
     }
@@ -181,11 +181,14 @@ impl WorkState {
 fn open_keys(keys: KeySet, known: &Known, purpose: Purpose, rest: Span) -> Vec<Key> {
     let excepted: BTreeSet<&Key> = known.exceptions.iter().map(|exception| &exception.key).collect();
     let is_open = |key: &Key| match purpose {
-        Purpose::Rescan => key.number().is_none_or(|position| rest.contains(Position(position))),
+        Purpose::Rescan => true,
         Purpose::Catchup => !(known.stored.contains(key) || excepted.contains(key)),
     };
     match keys {
-        KeySet::Range(span) => (span.start().0..span.end().0).map(Key::Number).filter(is_open).collect(),
+        KeySet::Range(span) => {
+            let span = if purpose == Purpose::Rescan { span.intersect(rest) } else { span };
+            (span.start().0..span.end().0).map(Key::Number).filter(is_open).collect()
+        }
         KeySet::List(list) => list.into_iter().filter(is_open).collect(),
     }
 }
@@ -247,7 +250,7 @@ mod tests {
 
     #[test]
     fn keys_without_a_place_are_behind_the_cursor_only_all_together() {
-        let names = ["a", "b", "c"].map(|name| Key::Text(name.into())).to_vec();
+        let names = ["a", "7", "c"].map(Key::from).to_vec();
         let (work, jobs) = SegmentWork::new(claimed(&[]), KeySet::List(names), Known::default(), Tags::NotAsked, 2);
         assert_eq!(work.cursor_after(&jobs[0]), None);
         work.finish_job(&jobs[0]);

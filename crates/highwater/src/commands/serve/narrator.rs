@@ -1,5 +1,7 @@
 //! What a service says on stderr: a line when something begins or ends, nothing that repeats.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use highwater_core::{Event, Observer, RescanReason, SourceName};
 
 use crate::out;
@@ -7,18 +9,21 @@ use crate::out;
 pub(super) struct Narrator {
     source: SourceName,
     quiet: bool,
+    stopping: AtomicBool,
 }
 
 impl Narrator {
     pub(super) fn new(source: SourceName, quiet: bool) -> Self {
-        Narrator { source, quiet }
+        Narrator { source, quiet, stopping: AtomicBool::new(false) }
     }
 }
 
 impl Observer for Narrator {
     fn notify(&self, event: &Event) {
         crate::progress::log(event);
-        if let Some(text) = text(event).filter(|_| !self.quiet) {
+        // Every stream says so.
+        let said_before = matches!(event, Event::Stopping) && self.stopping.swap(true, Ordering::Relaxed);
+        if let Some(text) = text(event).filter(|_| !self.quiet && !said_before) {
             out::complain(&format!("{}: {text}", self.source));
         }
     }

@@ -120,7 +120,7 @@ impl Watched {
             work: work(&counts, &figures.streams),
             catchup: figures.streams.iter().map(|status| stream(status, main, pulse.head)).collect(),
             live: self.engine.source.live().map(|_| live(&pulse, &figures.live, moment, now)),
-            rescan: Some(rescan(&figures.live, now)),
+            rescan: Some(rescan(&figures.live, moment, now)),
             profiles: figures.profiles,
             store: StoreView {
                 trouble: counts.store_trouble.is_some(),
@@ -252,12 +252,13 @@ fn stream(status: &StreamStatus, main: Option<&StreamSpec>, head: Option<Positio
     }
 }
 
+/// What has not happened yet is as old as the service.
 fn live(pulse: &PulseView, state: &LiveState, moment: Moment, now: Timestamp) -> LiveView {
     let oldest = state.windows.iter().map(|window| window.opened_at).min();
     LiveView {
         connected: pulse.connected,
         is_listener: pulse.is_listener,
-        last_event_age: pulse.last_event.map(|at| moment.since(at)),
+        last_event_age: Some(moment.since(pulse.last_event.unwrap_or(Moment::START))),
         workers_alive: pulse.workers_alive as u64,
         queue_depth: pulse.queue_depth as u64,
         reconnects: pulse.reconnects,
@@ -269,11 +270,11 @@ fn live(pulse: &PulseView, state: &LiveState, moment: Moment, now: Timestamp) ->
     }
 }
 
-fn rescan(state: &LiveState, now: Timestamp) -> RescanView {
+fn rescan(state: &LiveState, moment: Moment, now: Timestamp) -> RescanView {
     let last = state.last_rescan.as_ref().and_then(|rescan| rescan.sealed_at);
     let open = |count: fn(&highwater_core::Rescan) -> u64| state.rescans.iter().map(count).sum::<u64>();
     RescanView {
-        last_run_age: last.map(|at| now.since(at)),
+        last_run_age: Some(last.map_or(moment.since_start(), |at| now.since(at))),
         items_processed: state.rescanned + open(|rescan| rescan.items),
         items_changed: state.differed + open(|rescan| rescan.changed),
         running: !state.rescans.is_empty(),

@@ -82,6 +82,7 @@ fn a_remote_that_is_down_buries_nothing() {
     let (sim, _home, mut service, database) = serving("");
     let closed = database.number(CLOSED_WINDOWS);
     sim.act("down?for_ms=6000");
+    sim.act("stream?do=drop");
     service.wait_for("a window", PATIENCE, |_| database.number(OPEN_WINDOWS) > 0);
     let truth = change_unheard(&sim, 123);
     assert_eq!(service.ask("/healthz", &service.host()).0, 200, "a remote that is down is no fault of ours");
