@@ -9,7 +9,7 @@ mod takeover;
 
 use std::time::Duration;
 
-use crate::support::{Home, Service, Sim, Tables, assert_mirrors, unix_seconds};
+use crate::support::{Home, Publish, Service, Sim, Tables, assert_mirrors, unix_seconds};
 
 const PATIENCE: Duration = Duration::from_secs(40);
 const OPEN_WINDOWS: &str = "SELECT count(*) FROM ingest_blind_windows WHERE closed_at IS NULL";
@@ -34,10 +34,17 @@ fn caught_up(service: &mut Service, last: i64) {
     });
 }
 
-/// What the store has for an item in a column that the truth has under the same name.
-fn same(tables: &impl Tables, id: i64, column: &str, truth: &serde_json::Value) -> bool {
-    let found = tables.cells(&format!("SELECT {column} FROM hn_items WHERE id = {id}"));
-    found.first().is_some_and(|row| row[0] == truth[column])
+/// Whether the store has what people read of an item as the truth has it.
+fn same(tables: &impl Tables, id: i64, truth: &serde_json::Value) -> bool {
+    const READ: [&str; 3] = ["title", "text", "score"];
+    let found = tables.cells(&format!("SELECT {} FROM hn_items WHERE id = {id}", READ.join(", ")));
+    found.first().is_some_and(|row| READ.iter().zip(row).all(|(name, cell)| truth[*name] == *cell))
+}
+
+/// A change that is told, and heard.
+fn hears(service: &mut Service, tables: &impl Tables, sim: &Sim, id: i64) {
+    let (id, truth) = sim.edit(id, Publish::Yes);
+    service.wait_for("an update", PATIENCE, |_| same(tables, id, &truth));
 }
 
 /// Everything is as the remote has it, and nothing is left to be looked at.

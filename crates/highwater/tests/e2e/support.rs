@@ -20,7 +20,7 @@ pub(crate) use process::{Done, Running, Signal, program};
 pub(crate) use schema::{Schema, Session};
 pub(crate) use server::{Reply, Server, item};
 pub(crate) use service::Service;
-pub(crate) use sim::Sim;
+pub(crate) use sim::{Publish, Sim};
 pub(crate) use truth::{Tables, assert_mirrors};
 
 /// As fast as it goes, with retries that do not make a test wait.

@@ -1,7 +1,7 @@
 //! Every way in which a feed can fail: the window is a row until everything that may have changed in it is made good.
 
-use super::{CLOSED_WINDOWS, OPEN_WINDOWS, PATIENCE, caught_up, ends_equal, home, limits, plan, same};
-use crate::support::{Database, Home, Service, Sim, Tables};
+use super::{CLOSED_WINDOWS, OPEN_WINDOWS, PATIENCE, caught_up, ends_equal, hears, home, limits, plan, same};
+use crate::support::{Database, Home, Publish, Service, Sim, Tables};
 
 const ITEMS: i64 = 500;
 const LIMITS: &str = "rate = \"unlimited\"";
@@ -16,22 +16,22 @@ fn serving(more: &str) -> (Sim, Home, Service, Database) {
 }
 
 /// Told to nobody: the list that the feed shows is written anew before anybody listens again.
-fn change_unheard(sim: &Sim, id: i64) -> serde_json::Value {
-    let truth = sim.act(&format!("mutate?id={id}&kind=score&publish=false"))["body"].clone();
-    sim.act(&format!("mutate?id={}&kind=score", id + 1));
-    truth
+fn change_unheard(sim: &Sim, id: i64) -> (i64, serde_json::Value) {
+    let changed = sim.edit(id, Publish::No);
+    sim.edit(id + 50, Publish::Yes);
+    changed
 }
 
 fn makes_good(sim: &Sim, service: &mut Service, database: &Database, lose: impl Fn(), regain: impl Fn()) {
-    for id in [40, 250, 480] {
+    for id in [40, 250, 400] {
         let closed = database.number(CLOSED_WINDOWS);
         lose();
         service.wait_for("a window", PATIENCE, |_| {
             database.number(OPEN_WINDOWS) > 0 || database.number(CLOSED_WINDOWS) > closed
         });
-        let truth = change_unheard(sim, id);
+        let (id, truth) = change_unheard(sim, id);
         regain();
-        service.wait_for("what was missed", PATIENCE, |_| same(database, id, "score", &truth));
+        service.wait_for("what was missed", PATIENCE, |_| same(database, id, &truth));
         service.wait_for("the window to close", PATIENCE, |_| {
             database.number(OPEN_WINDOWS) == 0 && database.number(CLOSED_WINDOWS) > closed
         });
@@ -62,8 +62,7 @@ fn a_feed_that_breaks_is_connected_again_however_it_broke() {
             database.number(OPEN_WINDOWS) == 0 && database.number(CLOSED_WINDOWS) > closed
         });
         service.wait_to_listen();
-        let truth = &sim.act("mutate?id=77&kind=score")["body"];
-        service.wait_for("an update", PATIENCE, |_| same(&database, 77, "score", truth));
+        hears(&mut service, &database, &sim, 77);
     }
     ends_equal(&mut service, &database, &sim, ITEMS);
 }
@@ -72,8 +71,7 @@ fn a_feed_that_breaks_is_connected_again_however_it_broke() {
 fn a_feed_elsewhere_is_followed_there() {
     let (sim, _home, mut service, database) = serving("redirect = \"port\"\nstatus_first = [503, 401]");
     service.wait_to_listen();
-    let truth = &sim.act("mutate?id=99&kind=score")["body"];
-    service.wait_for("an update", PATIENCE, |_| same(&database, 99, "score", truth));
+    hears(&mut service, &database, &sim, 99);
     ends_equal(&mut service, &database, &sim, ITEMS);
 }
 
@@ -84,10 +82,10 @@ fn a_remote_that_is_down_buries_nothing() {
     sim.act("down?for_ms=6000");
     sim.act("stream?do=drop");
     service.wait_for("a window", PATIENCE, |_| database.number(OPEN_WINDOWS) > 0);
-    let truth = change_unheard(&sim, 123);
+    let (id, truth) = change_unheard(&sim, 123);
     assert_eq!(service.ask("/healthz", &service.host()).0, 200, "a remote that is down is no fault of ours");
     service.wait_for("readiness to end", PATIENCE, |service| service.ask("/readyz", &service.host()).0 == 503);
-    service.wait_for("what was missed", PATIENCE * 2, |_| same(&database, 123, "score", &truth));
+    service.wait_for("what was missed", PATIENCE * 2, |_| same(&database, id, &truth));
     service.wait_for("the window to close", PATIENCE, |_| database.number(CLOSED_WINDOWS) > closed);
     ends_equal(&mut service, &database, &sim, ITEMS);
     assert_eq!(database.number("SELECT count(*) FROM ingest_exceptions"), 0);
@@ -96,15 +94,14 @@ fn a_remote_that_is_down_buries_nothing() {
 #[test]
 fn a_process_that_was_killed_has_been_blind_since_what_it_stored_last() {
     let (sim, home, mut service, database) = serving("");
-    let truth = &sim.act("mutate?id=300&kind=score")["body"];
-    service.wait_for("an update", PATIENCE, |_| same(&database, 300, "score", truth));
+    hears(&mut service, &database, &sim, 300);
     service.wait_for("the cursor", PATIENCE, |_| {
         database.number("SELECT count(*) FROM ingest_streams WHERE stream = 'items' AND live_cursor IS NOT NULL") == 1
     });
     service.kill();
-    let truth = change_unheard(&sim, 301);
+    let (id, truth) = change_unheard(&sim, 301);
     let mut service = Service::start(&home);
-    service.wait_for("what was missed", PATIENCE, |_| same(&database, 301, "score", &truth));
+    service.wait_for("what was missed", PATIENCE, |_| same(&database, id, &truth));
     ends_equal(&mut service, &database, &sim, ITEMS);
     assert_eq!(database.number(CLOSED_WINDOWS), 1);
     service.stop().exits(143);

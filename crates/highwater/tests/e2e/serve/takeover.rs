@@ -1,7 +1,7 @@
 //! Several services on one PostgreSQL: one listens, and when it dies another does, and knows what was missed.
 
-use super::{OPEN_WINDOWS, PATIENCE, caught_up, ends_equal, limits, plan, same};
-use crate::support::{Home, Schema, Service, Sim, Tables};
+use super::{OPEN_WINDOWS, PATIENCE, caught_up, ends_equal, hears, limits, plan, same};
+use crate::support::{Home, Publish, Schema, Service, Sim, Tables};
 
 fn start(home: &Home) -> Service {
     let mut command = home.command(&["serve", "--listen", "127.0.0.1:0"]);
@@ -22,21 +22,16 @@ fn the_death_of_the_listener_is_a_window_like_any_other() {
     caught_up(&mut first, 500);
     second.wait_for("readiness of who stands by", PATIENCE, |service| service.ask("/readyz", &service.host()).0 == 200);
     assert_eq!(second.metric("realtime_listener_connected"), None, "one listens, the other stands by");
-    service_hears(&mut first, &sim, &session, 100);
+    hears(&mut first, &session, &sim, 100);
     second.wait_for("the cursor", PATIENCE, |_| {
         session.number("SELECT count(*) FROM ingest_streams WHERE stream = 'items' AND live_cursor IS NOT NULL") == 1
     });
     first.kill();
-    let missed = sim.act("mutate?id=200&kind=score&publish=false")["body"].clone();
+    let (id, missed) = sim.edit(200, Publish::No);
     second.wait_to_listen();
-    second.wait_for("what was missed", PATIENCE, |_| same(&session, 200, "score", &missed));
+    second.wait_for("what was missed", PATIENCE, |_| same(&session, id, &missed));
     second.wait_for("the window to close", PATIENCE, |_| session.number(OPEN_WINDOWS) == 0);
-    service_hears(&mut second, &sim, &session, 300);
+    hears(&mut second, &session, &sim, 300);
     ends_equal(&mut second, &session, &sim, 500);
     assert_eq!(session.number("SELECT count(*) FROM ingest_blind_windows"), 1);
-}
-
-fn service_hears(service: &mut Service, sim: &Sim, tables: &impl Tables, id: i64) {
-    let truth = &sim.act(&format!("mutate?id={id}&kind=score"))["body"];
-    service.wait_for("an update", PATIENCE, |_| same(tables, id, "score", truth));
 }
