@@ -51,6 +51,8 @@ mod settle;
 mod state;
 mod streams;
 mod table;
+#[cfg(test)]
+mod tests;
 mod tls;
 mod windows;
 mod writer;

@@ -19,6 +19,7 @@ pub mod roles;
 pub mod rows;
 pub mod scene;
 mod tables;
+pub mod upgraded;
 pub mod windows;
 
 pub use scene::{Lab, Scene};

@@ -70,6 +70,7 @@ pub async fn many_small_segments_are_joined_call_by_call(lab: Lab) {
     let scene = Scene::planned(lab, 0, 1_000, 1).await;
     scene.query("UPDATE ingest_segments SET status = 'sealed', scan_cursor = end_pos").await;
     scene.query("UPDATE ingest_streams SET frontier = target").await;
+    let youngest = scene.query("SELECT max(segment_id) FROM ingest_segments").await;
     let mut saved = 0;
     loop {
         let joined = scene.store().compact(&scene.stream, 100).await.unwrap();
@@ -83,7 +84,6 @@ pub async fn many_small_segments_are_joined_call_by_call(lab: Lab) {
     assert_eq!(saved, 990);
     let sizes = "SELECT count(*), min(end_pos - start_pos), max(end_pos - start_pos) FROM ingest_segments";
     assert_eq!(scene.query(sizes).await, ["10|100|100"]);
-    let youngest = scene.query("SELECT max(segment_id) FROM ingest_segments").await;
     scene.plan(Purpose::Catchup, 1_000, 1_010, 10).await.unwrap();
     let next = scene.query("SELECT max(segment_id) FROM ingest_segments").await;
     assert_eq!(next[0].parse::<i64>().unwrap(), youngest[0].parse::<i64>().unwrap() + 1, "no number is used twice");

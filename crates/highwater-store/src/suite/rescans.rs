@@ -43,6 +43,8 @@ pub async fn a_pass_counts_what_it_saw_and_leaves_no_segments(lab: Lab) {
     assert_eq!(settled(&scene, 4).await, []);
 
     scene.plan(Purpose::Catchup, 40, 50, 10).await.unwrap();
+    let next = scene.query("SELECT max(segment_id) FROM ingest_segments").await;
+    assert_eq!(next[0].parse::<i64>().unwrap(), passes[2].lease.segment.0 + 1, "no number is used twice");
     settled(&scene, 4).await;
     assert_eq!(scene.query(LAID).await, ["0"]);
     scene.assert_tiled().await;
@@ -96,28 +98,30 @@ pub async fn a_long_pass_is_laid_in_chunks_and_goes_on_where_it_broke_off(lab: L
     let refused = scene.store().begin_rescan(&plan(100_001)).await.unwrap_err();
     assert_eq!((refused.kind, scene.query(LAID).await), (ErrorKind::Refused, vec!["0".to_owned()]));
 
-    let plan = plan(3_500);
-    let mut broken_off = scene.store().begin_rescan(&plan);
-    while scene.query(LAID).await == ["0"] {
-        assert!(poll!(&mut broken_off).is_pending());
-        tokio::task::yield_now().await;
-    }
-    drop(broken_off);
+    let plans = [1, 2].map(|second| RescanPlan { now: at(second), ..plan(3_500) });
     let laid = async || scene.query(LAID).await[0].parse::<u32>().unwrap();
+    for plan in &plans {
+        let before = laid().await;
+        let mut broken_off = scene.store().begin_rescan(plan);
+        while laid().await == before {
+            assert!(poll!(&mut broken_off).is_pending());
+            tokio::task::yield_now().await;
+        }
+    }
     let mut before = laid().await;
-    assert!(before < 3_500, "{before}");
+    assert!(before < 7_000, "{before}");
     scene.query("UPDATE ingest_segments SET status = 'sealed' WHERE purpose = 'rescan'").await;
-    while before < 3_500 {
+    while before < 7_000 {
         assert_eq!(settled(&scene, 2).await, [], "not before all of it is laid");
         let now = laid().await;
         assert!(now > before && now - before <= 1_000, "{before} and then {now}");
         before = now;
     }
     let tiled = "SELECT count(*), count(DISTINCT start_pos), min(start_pos), max(end_pos) FROM ingest_segments
-                 WHERE purpose = 'rescan'";
-    assert_eq!(scene.query(tiled).await, ["3500|3500|0|3500"]);
-    scene.store().begin_rescan(&plan).await.unwrap();
-    assert_eq!(laid().await, 3_500);
+                 WHERE purpose = 'rescan' GROUP BY rescan_id";
+    assert_eq!(scene.query(tiled).await, ["3500|3500|0|3500"; 2]);
+    scene.store().begin_rescan(&plans[0]).await.unwrap();
+    assert_eq!(laid().await, 7_000);
 }
 
 pub async fn an_absence_outlives_the_segment_that_found_it(lab: Lab) {
