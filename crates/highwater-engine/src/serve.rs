@@ -105,7 +105,7 @@ impl Engine {
         let ended = tokio::select! {
             biased;
             () = self.world.stop.asked() => Ok(()),
-            ended = dispatchers.join_next() => ended.map_or(Ok(()), |ended| dispatcher_died(ended)),
+            ended = dispatchers.join_next() => ended.map_or(Ok(()), dispatcher_died),
             led = service.lead_in_turn() => led,
         };
         service.say_goodbye().await;
