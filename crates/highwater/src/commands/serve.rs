@@ -29,7 +29,7 @@ use crate::{
     notify::Notifier,
     out,
     settings::{Access, Settings, live_settings},
-    signals::Signals,
+    signals::{self, Signals},
     watchdog::Systemd,
 };
 
@@ -89,6 +89,7 @@ async fn keep(
         served = &mut web => served.map_err(Into::into),
         () = alerts.keep() => unreachable!("alerts are watched without end"),
         () = attend(&systemd, service) => unreachable!("systemd is told without end"),
+        Err(error) = signals::answer_hangups() => Err(error.into()),
     };
     systemd.stopping();
     // One mirror that cannot go on ends the others, in order.
