@@ -1,6 +1,7 @@
 //! `highwater serve` against a world that changes: what is told arrives, what is not is found, and every moment of
 //! blindness is accounted for until it is made good.
 
+mod alerts;
 mod blind;
 mod burst;
 mod doors;
