@@ -59,6 +59,8 @@ struct Service {
     queue: Arc<LiveQueue>,
     pulse: Arc<Pulse>,
     heads: watch::Sender<Option<Position>>,
+    /// The feed has named something beyond the head.
+    beyond_head: Notify,
     feed_news: mpsc::Sender<FeedNews>,
     /// Heard by whoever keeps the windows, one at a time.
     feed_heard: AsyncMutex<mpsc::Receiver<FeedNews>>,
@@ -147,6 +149,7 @@ impl Service {
             queue: LiveQueue::new(engine.world.clock.clone(), request.live.queue),
             pulse: request.pulse.clone(),
             heads: watch::Sender::new(None),
+            beyond_head: Notify::new(),
             feed_news,
             feed_heard: AsyncMutex::new(feed_heard),
             last_event: Mutex::default(),
@@ -158,9 +161,9 @@ impl Service {
     async fn lead_in_turn(self: &Arc<Self>) -> Result<()> {
         loop {
             if !self.take_role().await? {
-                self.engine.world.clock.sleep(self.role_beat()).await;
                 let now = self.engine.world.clock.moment();
                 self.pulse.note(|pulse| pulse.last_sound = Some(now));
+                self.engine.world.clock.sleep(self.role_look()).await;
                 continue;
             }
             tokio::select! {
@@ -198,6 +201,7 @@ impl Service {
 
     async fn follow_feeds(&self) -> Result<()> {
         let Some(live) = self.engine.source.live() else { return std::future::pending().await };
+        self.pulse.note(|pulse| pulse.feeds = live.feeds().len());
         let feeds = live.feeds().iter().map(|feed| Box::pin(self.follow(live, *feed)));
         let (ended, _, _) = futures_util::future::select_all(feeds).await;
         ended

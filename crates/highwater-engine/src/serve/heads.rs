@@ -11,32 +11,27 @@ use crate::{
     planner::{self, Range},
 };
 
-/// How often the head is asked for although a feed tells of it; more often while none does.
+/// How often the head is asked for although a feed tells of it; more often while it does not stand.
 const ASK_EVERY: Duration = Duration::from_secs(30);
-const ASK_EVERY_BLIND: Duration = Duration::from_secs(5);
+const ASK_EVERY_BLIND: Duration = Duration::from_secs(2);
 /// The update workers have so long to fetch what is new before it is planned.
 const FIRST_TO_LIVE: Duration = Duration::from_secs(1);
-/// More new positions than this at once are left to the catch-up.
+/// The newest are fetched at once; what a long absence leaves behind them is the catch-up's.
 const LIVE_JUMP_MAX: u64 = 1_000;
 
 impl Service {
     pub(super) async fn extend(&self) -> Result<()> {
         let mut heads = self.heads.subscribe();
-        let mut known: Option<Position> = None;
+        let planned = self.row(self.main()).await?.span;
+        let mut known = (!planned.is_empty()).then_some(planned.end());
+        let mut after = Duration::ZERO;
         loop {
             let heard = *heads.borrow_and_update();
             if let Some(head) = heard.filter(|head| known.is_none_or(|known| *head > known)) {
-                self.main().stream.heard_head(head);
-                self.pulse.note(|pulse| pulse.head = Some(head));
-                if let Some(known) = known {
-                    self.fetch_new(known, head);
-                    self.engine.world.clock.sleep(FIRST_TO_LIVE).await;
-                }
-                self.plan_up_to(head).await?;
+                self.reach_head(known, head).await?;
                 known = Some(head);
                 continue;
             }
-            let every = if known.is_some() && self.pulse.view().connected { ASK_EVERY } else { ASK_EVERY_BLIND };
             tokio::select! {
                 biased;
                 changed = heads.changed() => {
@@ -44,24 +39,32 @@ impl Service {
                         return Ok(());
                     }
                 }
-                () = self.ask_head(if known.is_none() { Duration::ZERO } else { every }) => {}
+                () = self.ask_head(after) => {}
             }
+            after = if self.pulse.view().is_connected() { ASK_EVERY } else { ASK_EVERY_BLIND };
         }
     }
 
+    async fn reach_head(&self, known: Option<Position>, head: Position) -> Result<()> {
+        self.main().stream.heard_head(head);
+        self.pulse.note(|pulse| pulse.head = Some(head));
+        if let Some(known) = known {
+            self.fetch_new(known, head);
+            self.engine.world.clock.sleep(FIRST_TO_LIVE).await;
+        }
+        self.plan_up_to(head).await
+    }
+
+    /// Sooner if the feed names what lies beyond the head we know.
     async fn ask_head(&self, after: Duration) {
-        self.engine.world.clock.sleep(after).await;
+        tokio::select! {
+            biased;
+            () = self.beyond_head.notified() => {}
+            () = self.engine.world.clock.sleep(after) => {}
+        }
         let stream = &self.main().stream;
         match self.engine.source.head(&stream.spec.name, &self.control_call()).await {
-            Ok(head) => {
-                self.heads.send_if_modified(|known| {
-                    let is_news = known.is_none_or(|known| known < head);
-                    if is_news {
-                        *known = Some(head);
-                    }
-                    is_news
-                });
-            }
+            Ok(head) => self.raise_head(head),
             Err(failure) => {
                 tracing::debug!(%failure, "the head is not known");
                 self.engine.world.clock.sleep(FIRST_TO_LIVE).await;
@@ -69,14 +72,21 @@ impl Service {
         }
     }
 
+    pub(super) fn raise_head(&self, head: Position) {
+        self.heads.send_if_modified(|known| {
+            let is_news = known.is_none_or(|known| known < head);
+            if is_news {
+                *known = Some(head);
+            }
+            is_news
+        });
+    }
+
     fn fetch_new(&self, known: Position, head: Position) {
-        let new = head.0.abs_diff(known.0);
-        if new > LIVE_JUMP_MAX.min(self.queue.room() as u64) {
-            return;
-        }
+        let newest = head.minus(LIVE_JUMP_MAX.min(self.queue.room() as u64));
         let stream = &self.main().stream.spec.name;
-        let keys = (known.0..head.0).map(|id| LiveKey { stream: stream.clone(), key: Key::Number(id) });
-        self.queue.enter_more(keys.collect(), self.engine.now());
+        let new = (known.max(newest).0..head.0).map(|id| LiveKey { stream: stream.clone(), key: Key::Number(id) });
+        self.queue.enter_first(new.collect(), self.engine.now());
     }
 
     async fn plan_up_to(&self, head: Position) -> Result<()> {

@@ -84,7 +84,7 @@ impl Follower<'_> {
         match told {
             Told::Alive => {}
             Told::Head { stream, head } if stream == self.service.main().stream.spec.name => {
-                self.service.heads.send_replace(Some(head));
+                self.service.raise_head(head);
             }
             Told::Head { .. } => {}
             Told::Changed(keys) => {
@@ -98,14 +98,10 @@ impl Follower<'_> {
 
     async fn stands(&mut self, now: Timestamp) {
         let (service, feed) = (self.service, self.feed);
-        let moment = service.engine.world.clock.moment();
         let again = std::mem::replace(&mut self.stood_before, true);
         service.pulse.note(|pulse| {
             pulse.reconnects += u64::from(again);
-            if feed.tells_changes {
-                pulse.connected = true;
-                pulse.connected_since = Some(moment);
-            }
+            pulse.feeds_up.push(feed.name);
         });
         service.engine.emit(Event::FeedConnected { feed: feed.name });
         if feed.tells_changes {
@@ -117,11 +113,10 @@ impl Follower<'_> {
         let service = self.service;
         self.tries += 1;
         let retry_in = RECONNECT.delay(self.tries, service.engine.world.entropy.unit()).max(wish(&failure));
-        if self.feed.tells_changes {
-            service.pulse.note(|pulse| (pulse.connected, pulse.connected_since) = (false, None));
-            if let Some(since) = self.last_event.take() {
-                service.tell(FeedNews::Lost { since }).await;
-            }
+        let name = self.feed.name;
+        service.pulse.note(|pulse| pulse.feeds_up.retain(|up| *up != name));
+        if let Some(since) = self.last_event.take().filter(|_| self.feed.tells_changes) {
+            service.tell(FeedNews::Lost { since }).await;
         }
         service.engine.emit(Event::FeedLost { feed: self.feed.name, failure, retry_in });
         service.engine.world.clock.sleep(retry_in).await;
@@ -151,6 +146,11 @@ impl Service {
         }
     }
 
+    fn is_beyond_head(&self, key: &Key) -> bool {
+        let head = *self.heads.borrow();
+        key.number().zip(head).is_some_and(|(id, head)| Position(id) >= head)
+    }
+
     /// What of it this mirror is about. Names are entered into the list of their stream first.
     async fn ours(&self, keys: Vec<LiveKey>) -> Result<Vec<LiveKey>> {
         let origin = self.origin().await?;
@@ -158,6 +158,9 @@ impl Service {
         for live in keys {
             let Some(followed) = self.followed(&live.stream) else { continue };
             let is_before = |key: &Key| key.number().is_some_and(|id| Position(id) < origin);
+            if followed.stream.spec.density == Density::Dense && self.is_beyond_head(&live.key) {
+                self.beyond_head.notify_one();
+            }
             match followed.stream.spec.density {
                 Density::Dense if is_before(&live.key) => {}
                 Density::Dense | Density::Sparse | Density::Named(_) => ours.push(live),

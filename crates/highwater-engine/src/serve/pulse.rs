@@ -12,9 +12,9 @@ pub struct Pulse(Mutex<PulseView>);
 pub struct PulseView {
     /// This process listens, or stands by for one that does.
     pub is_listener: bool,
-    /// Whether the feed that tells of changes stands.
-    pub connected: bool,
-    pub connected_since: Option<Moment>,
+    /// The feeds that stand, of how many.
+    pub feeds_up: Vec<&'static str>,
+    pub feeds: usize,
     pub last_event: Option<Moment>,
     /// Times that a feed stood again after it was lost.
     pub reconnects: u64,
@@ -28,6 +28,13 @@ pub struct PulseView {
     pub head: Option<Position>,
     /// When the store last took something, or was last found with nothing to do.
     pub last_sound: Option<Moment>,
+}
+
+impl PulseView {
+    /// Whether every feed stands.
+    pub fn is_connected(&self) -> bool {
+        self.feeds > 0 && self.feeds_up.len() == self.feeds
+    }
 }
 
 impl Pulse {

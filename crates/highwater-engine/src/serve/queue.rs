@@ -49,6 +49,22 @@ enum Place {
     },
 }
 
+/// Held while what was told at a time is being entered; whoever breaks off has told nothing.
+struct Arriving<'a>(&'a LiveQueue);
+
+impl<'a> Arriving<'a> {
+    fn of(queue: &'a LiveQueue, heard_at: Timestamp) -> Self {
+        queue.lock().arriving = Some(heard_at);
+        Arriving(queue)
+    }
+}
+
+impl Drop for Arriving<'_> {
+    fn drop(&mut self) {
+        self.0.lock().arriving = None;
+    }
+}
+
 /// Keys of one stream in the hands of a worker. Dropped without a word, as by a panic, they go back to the queue.
 pub(super) struct Taken {
     queue: Arc<LiveQueue>,
@@ -68,22 +84,25 @@ impl LiveQueue {
 
     /// Enters what was told together, and waits for room as long as there is none.
     pub(super) async fn enter(&self, keys: Vec<LiveKey>, heard_at: Timestamp) {
-        self.lock().arriving = Some(heard_at);
+        let _arriving = Arriving::of(self, heard_at);
         for key in keys {
             while !self.try_enter(&key, heard_at) {
                 self.room.notified().await;
             }
         }
-        self.lock().arriving = None;
     }
 
-    /// Enters what there is room for: for keys that somebody else answers for as well.
-    pub(super) fn enter_more(&self, keys: Vec<LiveKey>, heard_at: Timestamp) {
-        for key in keys {
-            if !self.try_enter(&key, heard_at) {
-                return;
+    /// Enters, ahead of all others, what there is room for: keys that somebody else answers for as well.
+    pub(super) fn enter_first(&self, keys: Vec<LiveKey>, heard_at: Timestamp) {
+        let mut state = self.lock();
+        for key in keys.into_iter().rev() {
+            if state.entries.len() < self.max && !state.entries.contains_key(&key) {
+                state.entries.insert(key.clone(), Entry { heard_at, tries: 0, place: Place::Queued });
+                state.ready.push_front(key);
             }
         }
+        drop(state);
+        self.work.notify_one();
     }
 
     fn try_enter(&self, key: &LiveKey, heard_at: Timestamp) -> bool {

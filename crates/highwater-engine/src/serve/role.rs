@@ -4,13 +4,10 @@
 use std::time::Duration;
 
 use highwater_core::Event;
-use highwater_store::RoleAsk;
+use highwater_store::{LISTENER, RoleAsk};
 
 use super::Service;
 use crate::error::Result;
-
-/// Its name in the store.
-const LISTENER: &str = "listener";
 
 impl Service {
     /// Takes the role if it is free.
@@ -45,7 +42,7 @@ impl Service {
     pub(super) fn lose_role(&self) {
         self.pulse.note(|pulse| {
             pulse.is_listener = false;
-            (pulse.connected, pulse.connected_since) = (false, None);
+            pulse.feeds_up.clear();
             (pulse.workers_alive, pulse.queue_depth) = (0, 0);
         });
         self.engine.emit(Event::RoleLost);
@@ -58,7 +55,12 @@ impl Service {
         }
     }
 
-    pub(super) fn role_beat(&self) -> Duration {
+    /// How often who stands by looks whether the role is free.
+    pub(super) fn role_look(&self) -> Duration {
+        self.role_beat().min(Duration::from_secs(1))
+    }
+
+    fn role_beat(&self) -> Duration {
         (self.engine.settings.lease.ttl / 6).max(Duration::from_millis(100))
     }
 

@@ -123,7 +123,8 @@ impl Service {
     async fn cover(&self, blind: Blind, back_at: Timestamp) -> Cover {
         let rescan = &self.settings.rescan;
         let lasted = back_at.since(blind.opened_at);
-        let window = if lasted < SHORT_BLINDNESS { rescan.short_window } else { rescan.window };
+        let short = rescan.short_window.min(rescan.window);
+        let window = if lasted < SHORT_BLINDNESS { short } else { rescan.window };
         loop {
             match self.reach(blind.opened_at.minus(window)).await {
                 Ok((head, from)) => return (back_at, head, from),
@@ -140,13 +141,7 @@ impl Service {
         let (source, stream) = (&self.engine.source, &self.main().stream);
         let head = source.head(&stream.spec.name, &self.control_call()).await?;
         stream.heard_head(head);
-        self.heads.send_if_modified(|known| {
-            let is_news = known.is_none_or(|known| known < head);
-            if is_news {
-                *known = Some(head);
-            }
-            is_news
-        });
+        self.raise_head(head);
         let from = source.position_at(&stream.spec.name, since, &self.control_call()).await?;
         Ok((head, from))
     }

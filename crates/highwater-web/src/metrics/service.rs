@@ -54,10 +54,10 @@ pub(super) const FAMILIES: &[Family] = &[
         page.number(&[], sum(streams(view).map(|stream| stream.dead_letters)));
     }),
     family("catchup_frontier_lag", Gauge, "Positions the slowest frontier is behind its head.", |view, page| {
-        page.number(&[], streams(view).map(|stream| stream.lag as f64).reduce(f64::max));
+        page.number(&[], mains(view).map(|stream| stream.lag as f64).reduce(f64::max));
     }),
-    family("catchup_progress_percent", Gauge, "How far the slowest stream is.", |view, page| {
-        page.number(&[], streams(view).map(|stream| stream.percent).reduce(f64::min));
+    family("catchup_progress_percent", Gauge, "How far the slowest catch-up is.", |view, page| {
+        page.number(&[], mains(view).map(|stream| stream.percent).reduce(f64::min));
     }),
     family(
         "rescan_last_run_age_seconds",
@@ -87,6 +87,11 @@ fn rescans(view: &ServiceView) -> impl Iterator<Item = &RescanView> {
 
 fn streams(view: &ServiceView) -> impl Iterator<Item = &StreamView> {
     view.sources.iter().flat_map(|source| &source.catchup)
+}
+
+/// What a source is there for; other streams follow from it.
+fn mains(view: &ServiceView) -> impl Iterator<Item = &StreamView> {
+    view.sources.iter().filter_map(|source| source.catchup.first())
 }
 
 /// None of nothing, which is not zero.

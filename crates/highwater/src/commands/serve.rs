@@ -7,7 +7,7 @@ mod watch;
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::future::try_join_all;
+use futures_util::{StreamExt, stream::FuturesUnordered};
 use highwater_core::{Event, Observer};
 use highwater_engine::{Pulse, ServeRequest};
 use highwater_store::Store;
@@ -80,23 +80,35 @@ async fn keep(
     let mut alerts = Alerts::new(service.clone(), notifier, control_budget);
     let systemd = Systemd::from_env();
     systemd.ready();
-    let mirrors = try_join_all(service.watched.iter().map(|watched| watched.serve()));
+    let mirrors = mirror_all(service, stop);
     let web = highwater_web::serve(listener, rules, service.clone(), shutdown.clone());
     let mut web = std::pin::pin!(web);
     let served = tokio::select! {
         biased;
-        served = mirrors => served.map(drop),
+        served = mirrors => served,
         served = &mut web => served.map_err(Into::into),
         () = alerts.keep() => unreachable!("alerts are watched without end"),
         () = attend(&systemd, service) => unreachable!("systemd is told without end"),
         Err(error) = signals::answer_hangups() => Err(error.into()),
     };
     systemd.stopping();
-    // One mirror that cannot go on ends the others, in order.
     stop.cancel();
     shutdown.cancel();
     alerts.finish().await;
     served
+}
+
+/// Until all have ended. One mirror that cannot go on ends the others, in order.
+async fn mirror_all(service: &Service, stop: &CancellationToken) -> anyhow::Result<()> {
+    let mut mirrors: FuturesUnordered<_> = service.watched.iter().map(|watched| watched.serve()).collect();
+    let mut all = Ok(());
+    while let Some(served) = mirrors.next().await {
+        if let (Err(error), Ok(())) = (served, &all) {
+            stop.cancel();
+            all = Err(error);
+        }
+    }
+    all
 }
 
 /// Tells systemd that the loops of this process turn, and what they do.

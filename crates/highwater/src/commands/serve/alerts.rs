@@ -58,6 +58,10 @@ impl Alerts {
             return;
         }
         let view = watched.view().await;
+        // The role may have gone while the figures were read, and the workers with it.
+        if !watched.pulse().is_listener {
+            return;
+        }
         let book = &mut self.books[index];
         book.recall(&watched).await;
         let signals = book.signals(&watched, &view, self.control_budget);
@@ -108,7 +112,7 @@ impl Book {
     fn signals(&mut self, watched: &Watched, view: &SourceView, budget: Option<u64>) -> Signals {
         let (counts, pulse) = (watched.counts(), watched.pulse());
         let moment = watched.engine.world.clock.moment();
-        self.down_since = if pulse.connected { None } else { self.down_since.or(Some(moment)) };
+        self.down_since = if pulse.is_connected() { None } else { self.down_since.or(Some(moment)) };
         let lag = view.catchup.first().map_or(0, |stream| stream.lag);
         self.caught_up_once |= view.catchup.first().is_some_and(|stream| stream.target > stream.origin && lag == 0);
         let batch = counts.batch;

@@ -39,7 +39,6 @@ impl Observer for Counters {
             Event::Committed { batch, took, .. } | Event::LiveCommitted { batch, took, .. } => {
                 counts.committed(batch, *took);
             }
-            Event::KeyFailed { retry_at: Some(_), .. } => counts.retries += 1,
             Event::JobSplit { .. } => counts.splits += 1,
             Event::JobStalled { .. } => counts.stalls += 1,
             Event::WorkerPanicked { .. } | Event::LiveWorkerFell => counts.panics += 1,
@@ -53,6 +52,7 @@ impl Observer for Counters {
 impl Counts {
     fn committed(&mut self, batch: &BatchCounts, took: Duration) {
         self.batch.add(batch);
+        self.retries += batch.retrying;
         self.commits += 1;
         self.commit_seconds += took.as_secs_f64();
         let class = COMMIT_BOUNDS.partition_point(|bound| *bound < took.as_secs_f64());

@@ -58,7 +58,7 @@ impl Service {
     pub(super) fn summary(&self) -> String {
         let line = |watched: &Arc<Watched>| {
             let pulse = watched.request.pulse.view();
-            let word = match (pulse.is_listener, pulse.connected) {
+            let word = match (pulse.is_listener, pulse.is_connected()) {
                 (true, true) => "listening",
                 (true, false) => "connecting",
                 (false, _) => "standing by",
@@ -126,7 +126,7 @@ impl Watched {
                 trouble: counts.store_trouble.is_some(),
                 database_bytes: figures.sizes.map(|sizes| sizes.database_bytes),
                 control_bytes: figures.sizes.map(|sizes| sizes.control_bytes),
-                blob_bytes: None,
+                blob_bytes: Some(0),
             },
         }
     }
@@ -256,7 +256,7 @@ fn stream(status: &StreamStatus, main: Option<&StreamSpec>, head: Option<Positio
 fn live(pulse: &PulseView, state: &LiveState, moment: Moment, now: Timestamp) -> LiveView {
     let oldest = state.windows.iter().map(|window| window.opened_at).min();
     LiveView {
-        connected: pulse.connected,
+        connected: pulse.is_connected(),
         is_listener: pulse.is_listener,
         last_event_age: Some(moment.since(pulse.last_event.unwrap_or(Moment::START))),
         workers_alive: pulse.workers_alive as u64,

@@ -100,7 +100,8 @@ impl Live {
 
     pub(super) fn json(&self) -> Json {
         let mut json = json!({ "alerts": self.alerts.iter().map(alert_json).collect::<Vec<_>>() });
-        if let Some(Names { known, not_fetched }) = &self.names {
+        let none = Names { known: 0, not_fetched: 0 };
+        if let Some(Names { known, not_fetched }) = self.names.as_ref().or(self.is_served().then_some(&none)) {
             json["profiles"] = json!({ "known": known, "not_fetched": not_fetched });
         }
         if self.is_served() {
