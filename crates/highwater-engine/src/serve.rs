@@ -1,6 +1,8 @@
 //! The mirror that stays current: listens, fetches what is told of, catches up, looks again, and accounts for every
 //! moment in which it did not listen. Until it is stopped.
 
+mod authors;
+mod closed;
 mod heads;
 mod listener;
 mod names;
@@ -39,6 +41,8 @@ use crate::{
     run::RunLog,
     worker::Worker,
 };
+use authors::Authors;
+use closed::{ClosedSpans, Overhearing};
 use listener::FeedNews;
 use queue::LiveQueue;
 
@@ -56,6 +60,9 @@ struct Service {
     /// The first is the one the feed is about.
     streams: Vec<Followed>,
     guard: Arc<Guard>,
+    /// Spans of the first stream that were closed since they were last looked through for names.
+    closed: Arc<ClosedSpans>,
+    authors: Authors,
     queue: Arc<LiveQueue>,
     pulse: Arc<Pulse>,
     heads: watch::Sender<Option<Position>>,
@@ -95,15 +102,19 @@ impl Engine {
         let duties = Duties::start(self, account);
         let mut dispatchers: JoinSet<Result<(DrainEnd, BatchCounts)>> = JoinSet::new();
         let mut streams = Vec::new();
-        let guard = Arc::<Guard>::default();
+        let (guard, closed) = (Arc::<Guard>::default(), Arc::<ClosedSpans>::default());
         for spec in self.source.streams() {
             let stream = Arc::new(StreamContext::new(self, spec));
-            let worker = Worker::guarded(self.clone(), stream.clone(), guard.clone());
+            let mut engine = self.clone();
+            if streams.is_empty() {
+                engine.world.observer = Arc::new(Overhearing::new(engine.world.observer, closed.clone()));
+            }
+            let worker = Worker::guarded(engine, stream.clone(), guard.clone());
             let mut dispatcher = Dispatcher::new(worker, owner.clone(), duties.watch());
             streams.push(Followed { stream, news: dispatcher.news() });
             dispatchers.spawn(async move { Ok((dispatcher.drain(Scope::Endless).await?, dispatcher.totals)) });
         }
-        let service = Arc::new(Service::new(self, owner, request, streams, guard));
+        let service = Arc::new(Service::new(self, owner, request, streams, guard, closed));
         let ended = tokio::select! {
             biased;
             () = self.world.stop.asked() => Ok(()),
@@ -138,6 +149,7 @@ impl Service {
         request: &ServeRequest,
         streams: Vec<Followed>,
         guard: Arc<Guard>,
+        closed: Arc<ClosedSpans>,
     ) -> Self {
         const NEWS_MAX: usize = 64;
         let (feed_news, feed_heard) = mpsc::channel(NEWS_MAX);
@@ -146,6 +158,8 @@ impl Service {
             settings: request.live,
             streams,
             guard,
+            closed,
+            authors: Authors::default(),
             queue: LiveQueue::new(engine.world.clock.clone(), request.live.queue),
             pulse: request.pulse.clone(),
             heads: watch::Sender::new(None),

@@ -32,6 +32,7 @@ struct JobId(usize);
 /// Shared by the jobs of a segment; the mutex is held for a few instructions and never over an await.
 pub(crate) struct SegmentWork {
     pub(crate) lease: Lease,
+    pub(crate) purpose: Purpose,
     pub(crate) span: Span,
     exceptions: BTreeMap<Key, Exception>,
     /// Keys that have a row already.
@@ -78,6 +79,7 @@ impl SegmentWork {
         }
         let work = SegmentWork {
             lease: claimed.lease,
+            purpose: claimed.purpose,
             span: claimed.span,
             stored: known.stored,
             tags,

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use highwater_core::{
-    BatchCounts, Event, Failure, FailureKind, History, Judge, Key, Lane, Position, Record, Settlement, Strike,
+    BatchCounts, Event, Failure, FailureKind, History, Judge, Key, Lane, Position, Purpose, Record, Settlement, Strike,
     Timestamp, Verdict, halves, schema::Table,
 };
 use highwater_sources::{Answer, Beat, Call, Density, Fetched};
@@ -130,10 +130,8 @@ impl Worker {
                 }
                 Fetched::Absent if work.is_stored(&key) => {
                     self.engine.emit(Event::Vanished { key: key.clone() });
-                    if work.has_exception(&key) {
-                        // It was to be looked at again, and still is, for as often as held-back content is.
-                        sorted.settlements.push(judge.delayed(key, &history, LOOKS_AT_VANISHED));
-                    }
+                    // One absence proves nothing: it is looked at again, ever later.
+                    sorted.settlements.push(judge.delayed(key, &history, LOOKS_AT_VANISHED));
                 }
                 Fetched::Absent => {
                     let region = self.stream.region(key.number());
@@ -171,8 +169,8 @@ impl Worker {
     ) -> Settlement {
         let history = work.history(&key);
         let settlement = judge.failure(key.clone(), &history, failure, strike);
-        if settlement.verdict == Verdict::Dead && work.is_stored(&key) {
-            // A body is stored; that it could not be had again is told, and no reason to call it lost.
+        if settlement.verdict == Verdict::Dead && work.purpose == Purpose::Catchup && work.is_stored(&key) {
+            // A body is stored; that it could not be had again is told, and no reason to hold the frontier.
             return settled(key, history);
         }
         if settlement.verdict == Verdict::Dead && self.guard.doubts_a_death(failure.kind, work.last_tried(&key)) {
@@ -290,7 +288,8 @@ impl Worker {
     }
 }
 
-const LOOKS_AT_VANISHED: u32 = 8;
+/// Within half a minute.
+const LOOKS_AT_VANISHED: u32 = 4;
 
 /// Long enough to ask a canary meanwhile.
 const LAST_CHANCE: Duration = Duration::from_secs(1);

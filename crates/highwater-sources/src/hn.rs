@@ -118,7 +118,10 @@ impl Source for Hn {
             let asked: FuturesUnordered<_> = keys.iter().map(|key| self.ask(kind, key, call)).collect();
             let heard: Vec<Heard> = asked.collect().await;
             let now = self.now();
-            Ok(self.decoding.run(move || heard.into_iter().map(|heard| answer(kind, heard, now)).collect()).await)
+            Ok(self
+                .decoding
+                .run(heard.len(), move || heard.into_iter().map(|heard| answer(kind, heard, now)).collect())
+                .await)
         })
     }
 

@@ -23,8 +23,16 @@ impl Service {
     pub(super) async fn follow_names(&self) -> Result<()> {
         let named: Vec<(&Followed, NamedIn)> =
             self.streams.iter().filter_map(|one| Some((one, named_in(one)?))).collect();
+        for (followed, named) in &named {
+            let row = self.row(self.main()).await?;
+            self.collect_in(followed, *named, Span::new(row.frontier, row.span.end().max(row.frontier))).await?;
+        }
         loop {
+            let closed = self.closed.take();
             for (followed, named) in &named {
+                for span in &closed {
+                    self.collect_in(followed, *named, *span).await?;
+                }
                 self.collect(followed, *named).await?;
                 self.look_at_missed(followed, *named).await?;
             }
@@ -51,6 +59,22 @@ impl Service {
             }
             tokio::task::yield_now().await;
         }
+    }
+
+    /// Enters the names that occur in a span, wherever the frontier is.
+    async fn collect_in(&self, followed: &Followed, named: NamedIn, span: Span) -> Result<()> {
+        let engine = &self.engine;
+        let mut start = span.start();
+        while start < span.end() {
+            let end = start.plus(ROWS).min(span.end());
+            let ask = NamesIn { table: named.table, column: named.column, span: Span::new(start, end) };
+            let names = engine.steady(|| engine.store.names_in(&ask)).await?;
+            if !names.is_empty() {
+                engine.steady(|| engine.store.note_names(&followed.stream.id, &names)).await?;
+            }
+            start = end;
+        }
+        Ok(())
     }
 
     async fn plan_names(&self, followed: &Followed) -> Result<()> {

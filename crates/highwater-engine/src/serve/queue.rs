@@ -223,6 +223,11 @@ impl State {
 }
 
 impl Taken {
+    /// Tries that count against a key.
+    pub(super) fn tries_of(&self, key: &Key) -> u32 {
+        self.keys.iter().find(|taken| taken.live.key == *key).map_or(0, |taken| taken.tries)
+    }
+
     /// The key is stored, or somebody else's business from now on.
     pub(super) fn finish(&mut self, key: &Key) {
         if let Some(index) = self.keys.iter().position(|taken| taken.live.key == *key) {

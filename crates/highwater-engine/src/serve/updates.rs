@@ -3,11 +3,13 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use futures_util::{Stream, StreamExt, stream::FuturesUnordered};
 use highwater_core::{
-    Event, Failure, Key, Lane, Position, Record, RescanReason, RetryPolicy, Span, Strike, schema::Table,
+    Event, ExceptionState, Failure, Key, KeySet, Lane, Moment, Position, Record, RescanReason, RetryPolicy, Span,
+    Strike, Value, schema::Table,
 };
 use highwater_sources::{Answer, Beat, Call, Density, Fetched, Tags};
-use highwater_store::{ErrorKind, LiveCommit, RescanPlan};
+use highwater_store::{ErrorKind, LiveCommit, LiveCommitted, RescanPlan};
 use tokio::task::JoinSet;
 
 use super::{
@@ -16,12 +18,16 @@ use super::{
 };
 use crate::{EngineError, error::Result};
 
-/// Keys a worker takes at a time: one commit for all of them, and none waits long for the others.
+/// Keys a worker takes at a time: few commits for all of them.
 const BATCH: usize = 16;
 /// Quick tries before a key becomes ordinary work.
 const TRIES: u32 = 3;
 const RETRY: RetryPolicy =
     RetryPolicy { attempts: TRIES, base: Duration::from_millis(300), max: Duration::from_secs(3) };
+/// How long the first answers wait for others to be stored with.
+const GATHER: Duration = Duration::from_millis(30);
+/// New positions are planned a moment after they are fetched.
+const PLANNED_SOON: Duration = Duration::from_secs(1);
 /// While everything fails, keys wait without a strike.
 const OUTAGE_LOOK: Duration = Duration::from_secs(1);
 /// So many falls without anything stored in between are no accident.
@@ -74,10 +80,14 @@ impl Service {
     async fn defer_spent(&self, taken: &mut Taken) -> Result<()> {
         let spent: Vec<TakenKey> = taken.keys.iter().filter(|taken| taken.tries >= TRIES).cloned().collect();
         for TakenKey { live, .. } in spent {
-            if let Some(followed) = self.followed(&live.stream) {
-                self.defer(followed, &live.key).await?;
+            let Some(followed) = self.followed(&live.stream) else { continue };
+            match self.defer(followed, &live.key).await? {
+                Deferral::Done => taken.finish(&live.key),
+                Deferral::NotPlannedYet => {
+                    let soon = self.engine.world.clock.moment() + PLANNED_SOON;
+                    taken.put_back(&live.key, TRIES, soon);
+                }
             }
-            taken.finish(&live.key);
         }
         Ok(())
     }
@@ -86,18 +96,46 @@ impl Service {
         let stream = taken.keys[0].live.stream.clone();
         let followed = self.followed(&stream).expect("only what is followed is queued");
         let keys: Vec<Key> = taken.keys.iter().map(|taken| taken.live.key.clone()).collect();
-        let sorted = self.ask(followed, &keys, Lane::Live).await;
+        let each = keys.iter().map(|key| self.ask(followed, std::slice::from_ref(key), Lane::Live));
+        let mut asked: FuturesUnordered<_> = each.collect();
+        while let Some(first) = asked.next().await {
+            let sorted = self.gather(first, &mut asked).await;
+            self.settle_told(followed, sorted, taken).await?;
+        }
+        Ok(())
+    }
+
+    /// What comes in within a moment is stored together; one that takes its time keeps nobody else waiting.
+    async fn gather(&self, mut sorted: Sorted, asked: &mut (impl Stream<Item = Sorted> + Unpin)) -> Sorted {
+        let clock = &self.engine.world.clock;
+        let until = clock.moment() + GATHER;
+        loop {
+            tokio::select! {
+                biased;
+                more = asked.next() => match more {
+                    Some(more) => sorted.add(more),
+                    None => return sorted,
+                },
+                () = clock.sleep_until(until) => return sorted,
+            }
+        }
+    }
+
+    async fn settle_told(&self, followed: &Followed, sorted: Sorted, taken: &mut Taken) -> Result<()> {
         self.store(followed, &sorted).await?;
+        self.note_authors(followed, &sorted).await?;
         for key in sorted.settled() {
             taken.finish(&key);
         }
-        for key in &sorted.delayed {
-            self.defer(followed, key).await?;
-            taken.finish(key);
-        }
         let now = self.engine.world.clock.moment();
-        for (key, _) in sorted.failed {
-            let tries = taken.keys.iter().find(|taken| taken.live.key == key).map_or(0, |taken| taken.tries);
+        for key in &sorted.delayed {
+            match self.defer(followed, key).await? {
+                Deferral::Done => taken.finish(key),
+                Deferral::NotPlannedYet => taken.put_back(key, 0, now + PLANNED_SOON),
+            }
+        }
+        for key in sorted.failed.into_iter().map(|(key, _)| key).chain(sorted.absent) {
+            let tries = taken.tries_of(&key);
             let (tries, wait) = match sorted.strike {
                 Strike::Outage => (tries, OUTAGE_LOOK),
                 Strike::Counts => (tries + 1, RETRY.delay(tries + 1, self.engine.world.entropy.unit())),
@@ -107,6 +145,26 @@ impl Service {
         if sorted.stopping {
             // The process ends; what is left in the queue is told of by the cursor that stays behind it.
             std::future::pending::<()>().await;
+        }
+        Ok(())
+    }
+
+    /// Who wrote what was just stored, for the streams that mirror them.
+    async fn note_authors(&self, followed: &Followed, sorted: &Sorted) -> Result<()> {
+        for named in &self.streams {
+            let Density::Named(from) = named.stream.spec.density else { continue };
+            let Some(column) = from.table.position(from.column) else { continue };
+            if followed.stream.spec.name.as_str() != from.stream {
+                continue;
+            }
+            let texts = sorted.records.iter().filter_map(|record| match &record.body.values[column] {
+                Value::Text(name) => Some(name.clone()),
+                _ => None,
+            });
+            let new = self.authors.new_ones(texts);
+            if !new.is_empty() {
+                self.engine.steady(|| self.engine.store.note_names(&named.stream.id, &new)).await?;
+            }
         }
         Ok(())
     }
@@ -135,7 +193,7 @@ impl Service {
             let commit = Arc::new(LiveCommit { stream, now: self.engine.now(), records, unchanged });
             let began = self.engine.world.clock.moment();
             match self.engine.steady(|| self.engine.store.commit_live(commit.clone())).await {
-                Ok(done) => self.note_stored(&done, began),
+                Ok(done) => self.note_stored(followed, &done, began),
                 Err(error) if error.kind == ErrorKind::Refused && commit.records.len() > 1 => {
                     let LiveCommit { records, unchanged, .. } = Arc::unwrap_or_clone(commit);
                     parts.extend(records.into_iter().map(|record| (vec![record], Vec::new())));
@@ -151,10 +209,11 @@ impl Service {
         Ok(())
     }
 
-    fn note_stored(&self, done: &highwater_store::LiveCommitted, began: highwater_core::Moment) {
+    fn note_stored(&self, followed: &Followed, done: &LiveCommitted, began: Moment) {
         let now = self.engine.world.clock.moment();
+        let is_main = followed.stream.id == self.main().stream.id;
         self.pulse.note(|pulse| {
-            pulse.updated += done.batch.stored();
+            pulse.updated += if is_main { done.batch.stored() } else { 0 };
             pulse.ages.merge(&done.ages);
             pulse.last_sound = Some(now);
         });
@@ -162,18 +221,24 @@ impl Service {
         self.engine.emit(Event::LiveCommitted { batch: done.batch, ages: done.ages, took });
     }
 
-    /// Makes a key ordinary work. What lies beyond the plan is going to be planned anyway.
-    pub(super) async fn defer(&self, followed: &Followed, key: &Key) -> Result<()> {
-        let engine = &self.engine;
-        let at = match (followed.stream.spec.density, key.number()) {
+    /// Makes a key ordinary work. What is not settled yet is going to be asked for by the catch-up anyway.
+    pub(super) async fn defer(&self, followed: &Followed, key: &Key) -> Result<Deferral> {
+        let (engine, stream) = (&self.engine, &followed.stream);
+        let keys = KeySet::List(vec![key.clone()]);
+        let known = engine.steady(|| engine.store.known(&stream.id, stream.spec.table, &keys)).await?;
+        let is_missing = known.exceptions.iter().any(|exception| exception.state == ExceptionState::Missing);
+        if !is_missing && !known.stored.contains(key) {
+            return Ok(Deferral::Done);
+        }
+        let at = match (stream.spec.density, key.number()) {
             (Density::Dense, Some(id)) => Some(Position(id)),
-            _ => engine.steady(|| engine.store.listed_at(&followed.stream.id, key)).await?,
+            _ => engine.steady(|| engine.store.listed_at(&stream.id, key)).await?,
         };
-        engine.emit(Event::LiveDeferred { key: key.clone() });
         let row = self.row(followed).await?;
-        let Some(at) = at.filter(|at| row.span.contains(*at)) else { return Ok(()) };
+        let Some(at) = at.filter(|at| row.span.contains(*at)) else { return Ok(Deferral::NotPlannedYet) };
+        engine.emit(Event::LiveDeferred { key: key.clone() });
         let plan = RescanPlan {
-            stream: followed.stream.id.clone(),
+            stream: stream.id.clone(),
             reason: RescanReason::Key,
             span: Span::new(at, at.plus(1)),
             segment_size: 1,
@@ -181,8 +246,17 @@ impl Service {
         };
         engine.steady(|| engine.store.begin_rescan(&plan)).await?;
         followed.news.notify_one();
-        Ok(())
+        Ok(Deferral::Done)
     }
+}
+
+/// What became of a key that the workers are done with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deferral {
+    /// Somebody else answers for it.
+    Done,
+    /// It is stored and lies beyond the plan, for another moment.
+    NotPlannedYet,
 }
 
 /// Answers as what is to be done with them.
@@ -191,8 +265,9 @@ pub(super) struct Sorted {
     unchanged: Vec<(Key, &'static Table)>,
     /// Stored, but the remote holds content back.
     delayed: Vec<Key>,
-    /// Nothing there: what is stored stays, and what is not is looked for by the ordinary work.
+    /// Nothing there, which one answer does not prove.
     absent: Vec<Key>,
+    excluded: Vec<Key>,
     pub(super) failed: Vec<(Key, Failure)>,
     pub(super) strike: Strike,
     pub(super) stopping: bool,
@@ -205,6 +280,7 @@ impl Sorted {
             unchanged: Vec::new(),
             delayed: Vec::new(),
             absent: Vec::new(),
+            excluded: Vec::new(),
             failed: Vec::new(),
             strike,
             stopping: false,
@@ -217,7 +293,8 @@ impl Sorted {
                     sorted.delayed.push(key);
                 }
                 Fetched::Unchanged => sorted.unchanged.push((key, table)),
-                Fetched::Absent | Fetched::Excluded { .. } => sorted.absent.push(key),
+                Fetched::Absent => sorted.absent.push(key),
+                Fetched::Excluded { .. } => sorted.excluded.push(key),
                 Fetched::Failed(failure) => sorted.failed.push((key, failure)),
                 Fetched::Skipped => sorted.stopping = true,
             }
@@ -229,6 +306,20 @@ impl Sorted {
     fn settled(&self) -> Vec<Key> {
         let stored = self.records.iter().map(|record| &record.key).filter(|key| !self.delayed.contains(key));
         let unchanged = self.unchanged.iter().map(|(key, _)| key);
-        stored.chain(unchanged).chain(&self.absent).cloned().collect()
+        stored.chain(unchanged).chain(&self.excluded).cloned().collect()
+    }
+
+    fn add(&mut self, more: Sorted) {
+        let Sorted { records, unchanged, delayed, absent, excluded, failed, strike, stopping } = more;
+        self.records.extend(records);
+        self.unchanged.extend(unchanged);
+        self.delayed.extend(delayed);
+        self.absent.extend(absent);
+        self.excluded.extend(excluded);
+        self.failed.extend(failed);
+        self.stopping |= stopping;
+        if strike == Strike::Outage {
+            self.strike = strike;
+        }
     }
 }

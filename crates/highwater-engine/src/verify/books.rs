@@ -221,7 +221,7 @@ fn is_sound(row: &StoredRow) -> bool {
     row.body.checksum() == row.row_check
 }
 
-/// A stored key may wait to be looked at again; no other state goes with a row.
+/// A stored key may wait to be looked at again, or have been looked for in vain; no other state goes with a row.
 fn contradicts_a_row(state: ExceptionState) -> bool {
-    state != ExceptionState::RetryWait
+    matches!(state, ExceptionState::Missing | ExceptionState::Excluded)
 }
