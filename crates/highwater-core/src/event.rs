@@ -141,6 +141,8 @@ pub struct BatchCounts {
     pub new: u64,
     pub changed: u64,
     pub unchanged: u64,
+    /// Not stored, because a row came in since they were asked for that says something else.
+    pub behind: u64,
     pub missing: u64,
     pub excluded: u64,
     pub retrying: u64,
@@ -160,6 +162,7 @@ impl BatchCounts {
         self.new += other.new;
         self.changed += other.changed;
         self.unchanged += other.unchanged;
+        self.behind += other.behind;
         self.missing += other.missing;
         self.excluded += other.excluded;
         self.retrying += other.retrying;

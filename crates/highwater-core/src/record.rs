@@ -43,6 +43,8 @@ pub enum Change {
     /// Only the order of the edges: rewritten, but not a version.
     Reordered,
     Changed,
+    /// Not stored: what is there came in while this was on its way, and says something else.
+    Behind,
 }
 
 impl Body {

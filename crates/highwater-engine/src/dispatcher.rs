@@ -29,7 +29,7 @@ use crate::{
     duties::DutyWatch,
     error::Result,
     refusal::RefusalWatch,
-    work::{Job, SegmentWork},
+    work::{Job, Marks, SegmentWork},
     worker::{JobEnd, JobError, Worker},
 };
 use ahead::Ahead;
@@ -299,13 +299,15 @@ async fn prepare(worker: &Worker, claimed: Claimed) -> Result<Prepared> {
         let known = engine.steady(|| engine.store.known(&worker.stream.id, spec.table, &keys)).await?;
         (keys, known)
     };
-    let tags = if claimed.purpose == Purpose::Rescan {
-        Tags::Asked(engine.steady(|| engine.store.tags(spec.table, &keys)).await?.into())
+    let marks = if claimed.purpose == Purpose::Rescan {
+        let read_at = Some(engine.now());
+        let tags = Tags::Asked(engine.steady(|| engine.store.tags(spec.table, &keys)).await?.into());
+        Marks { tags, read_at }
     } else {
-        Tags::NotAsked
+        Marks::default()
     };
     let (segment, span) = (claimed.lease.segment, claimed.span);
-    let (work, jobs) = SegmentWork::new(claimed, keys, known, tags, worker.stream.policy.job_size);
+    let (work, jobs) = SegmentWork::new(claimed, keys, known, marks, worker.stream.policy.job_size);
     engine.emit(Event::Claimed { segment, span, keys: jobs.iter().map(|job| job.keys.len() as u64).sum() });
     Ok((Arc::new(work), jobs))
 }

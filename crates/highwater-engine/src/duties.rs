@@ -26,6 +26,7 @@ impl Duties {
         let tasks = [driver.abort_handle(), beat.abort_handle()];
         let died = async move {
             tokio::select! {
+                biased;
                 _ = driver => "the throttle's driver",
                 _ = beat => "the account's beat",
             }

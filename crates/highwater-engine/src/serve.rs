@@ -203,6 +203,7 @@ impl Service {
         while feed_heard.try_recv().is_ok() {}
         self.last_event.lock().expect("no code panics while it holds this lock").take();
         tokio::select! {
+            biased;
             ended = self.keep_windows(blind_before, &mut feed_heard) => ended,
             ended = self.follow_feeds() => ended,
             ended = self.update() => ended,

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Mutex,
+    sync::{Arc, Mutex},
 };
 
 use highwater_core::{
@@ -25,6 +25,24 @@ pub(crate) struct Job {
     pub(crate) blame: Option<Failure>,
 }
 
+/// What the remote is shown of stored bodies, and since when those may be others.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Marks {
+    pub(crate) tags: Tags,
+    pub(crate) read_at: Option<Timestamp>,
+}
+
+impl Marks {
+    /// None is shown: the remote is to say what there is.
+    pub(crate) fn unshown(&self) -> Marks {
+        let tags = match self.tags {
+            Tags::NotAsked => Tags::NotAsked,
+            Tags::Asked(_) => Tags::Asked(Arc::default()),
+        };
+        Marks { tags, read_at: None }
+    }
+}
+
 /// Unique among the jobs of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct JobId(usize);
@@ -38,7 +56,7 @@ pub(crate) struct SegmentWork {
     /// Keys that have a row already.
     stored: BTreeSet<Key>,
     /// The marks of stored bodies that are looked at again.
-    pub(crate) tags: Tags,
+    pub(crate) marks: Marks,
     state: Mutex<WorkState>,
 }
 
@@ -62,7 +80,7 @@ impl SegmentWork {
         claimed: Claimed,
         keys: KeySet,
         known: Known,
-        tags: Tags,
+        marks: Marks,
         job_size: usize,
     ) -> (SegmentWork, Vec<Job>) {
         let rest = claimed.rest();
@@ -82,7 +100,7 @@ impl SegmentWork {
             purpose: claimed.purpose,
             span: claimed.span,
             stored: known.stored,
-            tags,
+            marks,
             exceptions: exceptions.map(|exception| (exception.key.clone(), exception)).collect(),
             state: Mutex::new(state),
         };
@@ -227,7 +245,7 @@ mod tests {
     fn work(due: &[i64]) -> (SegmentWork, Vec<Job>) {
         let claimed = claimed(due);
         let keys = KeySet::Range(claimed.span);
-        SegmentWork::new(claimed, keys, Known::default(), Tags::NotAsked, 20)
+        SegmentWork::new(claimed, keys, Known::default(), Marks::default(), 20)
     }
 
     #[test]
@@ -253,7 +271,7 @@ mod tests {
     #[test]
     fn keys_without_a_place_are_behind_the_cursor_only_all_together() {
         let names = ["a", "7", "c"].map(Key::from).to_vec();
-        let (work, jobs) = SegmentWork::new(claimed(&[]), KeySet::List(names), Known::default(), Tags::NotAsked, 2);
+        let (work, jobs) = SegmentWork::new(claimed(&[]), KeySet::List(names), Known::default(), Marks::default(), 2);
         assert_eq!(work.cursor_after(&jobs[0]), None);
         work.finish_job(&jobs[0]);
         assert_eq!(work.cursor_after(&jobs[1]), Some(Position(41)));

@@ -6,7 +6,7 @@ use highwater_core::{
     BatchCounts, Event, Failure, FailureKind, History, Judge, Key, Lane, Position, Purpose, Record, Settlement, Strike,
     Timestamp, Verdict, halves, schema::Table,
 };
-use highwater_sources::{Answer, Beat, Call, Density, Fetched};
+use highwater_sources::{Answer, Beat, Call, Density, Fetched, Tags};
 use highwater_store::{Close, Closed, Commit, ErrorKind, StoreError};
 
 use crate::{
@@ -65,26 +65,50 @@ impl Worker {
     }
 
     pub(crate) async fn run(&self, work: &SegmentWork, job: &Job, beat: &Beat, turn: Turn) -> Result<JobEnd, JobError> {
-        let asked_at = self.engine.now();
-        let answers = self.answers(work, job, beat).await?;
-        drop(turn);
-        let sorted = self.judge(work, answers);
-        let skipped = sorted.skipped;
         let mut batch = BatchCounts::default();
-        let cursor = if skipped { None } else { work.cursor_after(job) };
-        let began = self.engine.world.clock.moment();
-        match self.commit(work, sorted, asked_at, cursor, &mut batch).await {
-            Err(JobError::Store(error)) if error.kind == ErrorKind::Fenced => return Ok(self.lost(work)),
-            other => other?,
-        }
-        let took = self.engine.world.clock.moment().since(began);
-        self.engine.emit(Event::Committed { segment: work.lease.segment, batch, took });
-        if skipped {
-            work.abandon_job(job);
-            return Ok(JobEnd::Interrupted { batch });
+        let mut turn = Some(turn);
+        let mut marks = work.marks.clone();
+        loop {
+            let asked_at = marks.read_at.unwrap_or(self.engine.now());
+            let answers = self.answers(job, marks.tags.clone(), beat).await?;
+            drop(turn.take());
+            let sorted = self.judge(work, answers);
+            let skipped = sorted.skipped;
+            let looked = match self.commit_look(work, job, sorted, asked_at).await {
+                Err(JobError::Store(error)) if error.kind == ErrorKind::Fenced => return Ok(self.lost(work)),
+                other => other?,
+            };
+            batch.add(&looked);
+            if skipped {
+                work.abandon_job(job);
+                return Ok(JobEnd::Interrupted { batch });
+            }
+            if looked.behind == 0 {
+                break;
+            }
+            // Somebody else has just stored something, which does not happen for ever.
+            marks = marks.unshown();
+            self.engine.world.clock.sleep(ASK_AGAIN).await;
         }
         let closed = if work.finish_job(job) { self.close(work).await? } else { None };
         Ok(JobEnd::Committed { batch, closed })
+    }
+
+    /// One look at the keys of a job, as it is to be written.
+    async fn commit_look(
+        &self,
+        work: &SegmentWork,
+        job: &Job,
+        sorted: Sorted,
+        asked_at: Timestamp,
+    ) -> Result<BatchCounts, JobError> {
+        let mut batch = BatchCounts::default();
+        let cursor = if sorted.skipped { None } else { work.cursor_after(job) };
+        let began = self.engine.world.clock.moment();
+        self.commit(work, sorted, asked_at, cursor, &mut batch).await?;
+        let took = self.engine.world.clock.moment().since(began);
+        self.engine.emit(Event::Committed { segment: work.lease.segment, batch, took });
+        Ok(batch)
     }
 
     /// Heads and listings go ahead of all mirrored work.
@@ -92,12 +116,12 @@ impl Worker {
         Call::new(Lane::Live, Beat::new(self.engine.world.clock.clone()))
     }
 
-    async fn answers(&self, work: &SegmentWork, job: &Job, beat: &Beat) -> Result<Vec<Answer>, JobError> {
+    async fn answers(&self, job: &Job, tags: Tags, beat: &Beat) -> Result<Vec<Answer>, JobError> {
         if let Some(failure) = &job.blame {
             let fetched = Fetched::Failed(failure.clone());
             return Ok(job.keys.iter().map(|key| Answer { key: key.clone(), fetched: fetched.clone() }).collect());
         }
-        let call = Call { tags: work.tags.clone(), ..Call::new(job.lane, beat.clone()) };
+        let call = Call { tags, ..Call::new(job.lane, beat.clone()) };
         let answers =
             self.engine.source.fetch(&self.stream.spec.name, &job.keys, &call).await.map_err(JobError::Batch)?;
         if answers.len() == job.keys.len() {
@@ -169,13 +193,13 @@ impl Worker {
     ) -> Settlement {
         let history = work.history(&key);
         let settlement = judge.failure(key.clone(), &history, failure, strike);
-        if settlement.verdict == Verdict::Dead && work.purpose == Purpose::Catchup && work.is_stored(&key) {
-            // A body is stored; that it could not be had again is told, and no reason to hold the frontier.
-            return settled(key, history);
-        }
         if settlement.verdict == Verdict::Dead && self.guard.doubts_a_death(failure.kind, work.last_tried(&key)) {
             let spared = judge.failure(key, &history, failure, Strike::Outage);
             return Settlement { verdict: Verdict::Retry { at: judge.now + LAST_CHANCE }, ..spared };
+        }
+        if settlement.verdict == Verdict::Dead && work.purpose == Purpose::Catchup && work.is_stored(&key) {
+            // A body is stored; that it could not be had again is told, and no reason to hold the frontier.
+            return settled(key, history);
         }
         settlement
     }
@@ -290,6 +314,9 @@ impl Worker {
 
 /// Within half a minute.
 const LOOKS_AT_VANISHED: u32 = 4;
+
+/// Until what was behind is asked for again.
+const ASK_AGAIN: Duration = Duration::from_millis(300);
 
 /// Long enough to ask a canary meanwhile.
 const LAST_CHANCE: Duration = Duration::from_secs(1);

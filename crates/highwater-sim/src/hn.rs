@@ -41,7 +41,7 @@ use http::StatusCode;
 
 pub use self::{
     control::{StreamOrder, UnknownOrder},
-    life::{CannotMutate, Publicity},
+    life::{CannotMutate, Publicity, Version},
     living::{MutationKind, UnknownMutation},
     loaded::LoadError,
     stream::{EventStream, Moved, Opening, StreamStep, StreamTurn},
@@ -120,6 +120,11 @@ impl HnSim {
 
     pub const fn plan(&self) -> &FaultPlan {
         &self.plan
+    }
+
+    /// What `maxitem` says.
+    pub fn max_item(&self, now: Duration) -> u64 {
+        self.head.max_item(now)
     }
 
     pub const fn stats(&self) -> &Stats {

@@ -21,7 +21,7 @@ pub use answer::{
 pub use fault::{Fault, Step, UnknownFault};
 pub use hn::{
     CannotMutate, EventStream, Expected, HnSim, Moved, MutationKind, Opening, Publicity, StreamOrder, StreamStep,
-    StreamTurn, World,
+    StreamTurn, Version, World,
 };
 pub use plan::{FaultPlan, PlanError, Preset};
 pub use rng::Seed;

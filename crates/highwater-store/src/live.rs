@@ -1,7 +1,11 @@
 //! What a mirror that stays current asks of its store: rows the remote told of by itself, the windows in which nobody
 //! listened, the passes that look again, and who listens.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
@@ -78,6 +82,8 @@ pub const LISTENER: &str = "listener";
 pub struct LiveCommit {
     pub stream: StreamId,
     pub now: Timestamp,
+    /// Before the first of the records was asked for.
+    pub asked_at: Timestamp,
     pub records: Vec<Record>,
     /// Keys whose body the remote says is still the stored one: only `last_fetched_at` moves.
     pub unchanged: Vec<(Key, &'static Table)>,
@@ -95,6 +101,8 @@ pub struct LiveCommitted {
     pub batch: BatchCounts,
     /// Of the changed ones.
     pub ages: AgeCounts,
+    /// Not stored, and to be asked for again: a row came in since they were asked for that says something else.
+    pub behind: BTreeSet<Key>,
 }
 
 /// A role that one process of a source has at a time, for as long as it renews it. By the database's clock where

@@ -157,7 +157,8 @@ pub struct Commit {
     pub lease: Lease,
     pub stream: StreamId,
     pub now: Timestamp,
-    /// Before the first of the records was asked for: a row that was fetched later than this stays as it is.
+    /// Before the first of the records was asked for: a row that was fetched later than this stays as it is, and if it
+    /// says something else, the key is counted as `behind`, stays unsettled and holds the cursor: ask again.
     pub asked_at: Timestamp,
     pub records: Vec<Record>,
     /// Keys whose stored body is still the remote's: only `last_fetched_at` moves.

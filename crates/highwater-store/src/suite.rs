@@ -96,6 +96,9 @@ cases! { ($)
         the_database_finds_itself_sound;
     arrivals:
         an_answer_that_took_long_does_not_undo_what_the_feed_told
+        an_answer_to_the_feed_that_took_long_does_not_undo_what_came_meanwhile
+        a_body_that_is_no_longer_there_cannot_be_confirmed
+        what_is_behind_stays_unsettled_and_holds_the_cursor
         the_feed_stores_rows_outside_segments
         a_row_of_the_feed_ends_the_exception_of_its_key
         what_policy_keeps_out_stays_out

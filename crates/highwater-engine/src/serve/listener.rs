@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use highwater_core::{Event, Failure, FailureKind, Key, Position, RetryPolicy, Timestamp};
 use highwater_sources::{Density, Feed, Live, Told};
 
@@ -60,27 +61,35 @@ impl Follower<'_> {
             Err(failure) => return Ok(failure),
         };
         let mut is_first = true;
+        let mut quiet_at = self.service.engine.now();
         loop {
-            let told = tokio::select! {
-                biased;
-                told = listening.next() => told,
-                () = clock.sleep(idle) => Err(silent(idle)),
+            // What is there already may have been there since nothing was: whoever tells does not wait for us.
+            let (told, heard_at) = match listening.next().now_or_never() {
+                Some(told) => (told, quiet_at),
+                None => {
+                    let told = tokio::select! {
+                        biased;
+                        told = listening.next() => told,
+                        () = clock.sleep(idle) => Err(silent(idle)),
+                    };
+                    quiet_at = self.service.engine.now();
+                    (told, quiet_at)
+                }
             };
             match told {
-                Ok(told) => self.handle(told, std::mem::take(&mut is_first)).await?,
+                Ok(told) => self.handle(told, heard_at, std::mem::take(&mut is_first)).await?,
                 Err(failure) => return Ok(failure),
             }
         }
     }
 
-    async fn handle(&mut self, told: Told, is_first: bool) -> Result<()> {
-        let now = self.service.engine.now();
+    async fn handle(&mut self, told: Told, heard_at: Timestamp, is_first: bool) -> Result<()> {
         self.tries = 0;
         if is_first {
-            self.stands(now).await;
+            self.stands(heard_at).await;
         }
-        self.last_event = Some(now);
-        self.service.note_event(self.feed, now);
+        self.last_event = Some(heard_at);
+        self.service.note_event(self.feed, heard_at);
         match told {
             Told::Alive => {}
             Told::Head { stream, head } if stream == self.service.main().stream.spec.name => {
@@ -90,7 +99,7 @@ impl Follower<'_> {
             Told::Changed(keys) => {
                 let keys: Vec<LiveKey> = keys.into_iter().map(|(stream, key)| LiveKey { stream, key }).collect();
                 let keys = self.service.ours(keys).await?;
-                self.service.queue.enter(keys, now).await;
+                self.service.queue.enter(keys, heard_at).await;
             }
         }
         Ok(())

@@ -89,14 +89,21 @@ impl Service {
         Ok(())
     }
 
-    /// Of windows whose feed is back: the profiles of whoever wrote what is looked at again.
+    /// Of windows whose items are all there: the profiles of whoever wrote what was looked at again or is new.
     async fn look_at_missed(&self, followed: &Followed, named: NamedIn) -> Result<()> {
         let engine = &self.engine;
         let state = engine.steady(|| engine.store.live_state(&self.main().stream.id)).await?;
-        for window in state.windows.into_iter().filter(|window| window.names_at.is_none()) {
-            let BlindWindow { id, span: Some(span), ended_at: Some(_), .. } = window else { continue };
-            self.look_at_names_of(followed, named, span).await?;
-            engine.steady(|| engine.store.names_done(id, engine.now())).await?;
+        if state.windows.is_empty() {
+            return Ok(());
+        }
+        let frontier = self.row(self.main()).await?.frontier;
+        for window in state.windows.iter().filter(|window| window.names_at.is_none()) {
+            let BlindWindow { id, span: Some(span), head: Some(head), rescan, .. } = window else { continue };
+            let is_seen_again = state.rescans.iter().all(|open| Some(open.id) != *rescan);
+            if is_seen_again && frontier >= *head {
+                self.look_at_names_of(followed, named, Span::new(span.start(), *head)).await?;
+                engine.steady(|| engine.store.names_done(*id, engine.now())).await?;
+            }
         }
         Ok(())
     }
@@ -122,12 +129,12 @@ impl Service {
         let mut tries = 0;
         while !keys.is_empty() {
             let sorted = self.ask(followed, &keys, Lane::Backfill).await;
-            self.store(followed, &sorted).await?;
+            let behind = self.store(followed, &sorted).await?;
             if sorted.stopping {
                 std::future::pending::<()>().await;
             }
             tries += u32::from(sorted.strike == Strike::Counts);
-            keys = sorted.failed.into_iter().map(|(key, _)| key).collect();
+            keys = sorted.failed.into_iter().map(|(key, _)| key).chain(behind).collect();
             if keys.is_empty() {
                 break;
             }

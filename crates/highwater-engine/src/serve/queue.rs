@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use highwater_core::{Key, Moment, StreamName, Timestamp};
+use highwater_core::{
+    Key, Moment, StreamName, Timestamp,
+    planted::{Bug, planted},
+};
 use highwater_sources::Clock;
 use tokio::sync::Notify;
 
@@ -108,7 +111,9 @@ impl LiveQueue {
     fn try_enter(&self, key: &LiveKey, heard_at: Timestamp) -> bool {
         let mut state = self.lock();
         if let Some(entry) = state.entries.get_mut(key) {
-            if let Place::Taken { again } = &mut entry.place {
+            if let Place::Taken { again } = &mut entry.place
+                && !planted(Bug::NamedInFlightForgotten)
+            {
                 again.get_or_insert(heard_at);
             }
             return true;
@@ -140,6 +145,7 @@ impl LiveQueue {
                 state.waiting.keys().next().map(|(at, _)| *at)
             };
             tokio::select! {
+                biased;
                 () = self.work.notified() => {}
                 () = self.clock.sleep_until(next.unwrap_or(now + LOOK)) => {}
             }

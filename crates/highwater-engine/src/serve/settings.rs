@@ -18,7 +18,7 @@ pub struct RescanSettings {
     pub every: Duration,
     /// Objects younger than this may still change.
     pub window: Duration,
-    /// As `window`, after having been blind for less than [`SHORT_BLINDNESS`].
+    /// As `window`, after having been blind for less than five minutes.
     pub short_window: Duration,
     /// In which time everything is looked at once, however old; never without.
     pub history: Option<Duration>,

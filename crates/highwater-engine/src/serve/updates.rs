@@ -1,12 +1,16 @@
 //! The workers that fetch what the remote has told of: ahead of everything else, a few quick tries, and what cannot be
 //! had then becomes ordinary work.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::{Stream, StreamExt, stream::FuturesUnordered};
 use highwater_core::{
     Event, ExceptionState, Failure, Key, KeySet, Lane, Moment, Position, Record, RescanReason, RetryPolicy, Span,
-    Strike, Value, schema::Table,
+    Strike, Timestamp, Value, schema::Table,
 };
 use highwater_sources::{Answer, Beat, Call, Density, Fetched, Tags};
 use highwater_store::{ErrorKind, LiveCommit, LiveCommitted, RescanPlan};
@@ -122,13 +126,17 @@ impl Service {
     }
 
     async fn settle_told(&self, followed: &Followed, sorted: Sorted, taken: &mut Taken) -> Result<()> {
-        self.store(followed, &sorted).await?;
+        let behind = self.store(followed, &sorted).await?;
         self.note_authors(followed, &sorted).await?;
+        let now = self.engine.world.clock.moment();
+        for key in &behind {
+            let tries = taken.tries_of(key);
+            taken.put_back(key, tries, now + RETRY.base);
+        }
         for key in sorted.settled() {
             taken.finish(&key);
         }
-        let now = self.engine.world.clock.moment();
-        for key in &sorted.delayed {
+        for key in sorted.delayed.iter().filter(|key| !behind.contains(key)) {
             match self.defer(followed, key).await? {
                 Deferral::Done => taken.finish(key),
                 Deferral::NotPlannedYet => taken.put_back(key, 0, now + PLANNED_SOON),
@@ -172,6 +180,7 @@ impl Service {
     pub(super) async fn ask(&self, followed: &Followed, keys: &[Key], lane: Lane) -> Sorted {
         let clock = &self.engine.world.clock;
         let call = Call { tags: Tags::Asked(Arc::new(BTreeMap::new())), ..Call::new(lane, Beat::new(clock.clone())) };
+        let asked_at = self.engine.now();
         let answers = match self.engine.source.fetch(&followed.stream.spec.name, keys, &call).await {
             Ok(answers) => answers,
             Err(failure) => {
@@ -180,20 +189,26 @@ impl Service {
             }
         };
         let strike = self.guard.observe(&answers, clock.moment(), self.engine.now());
-        Sorted::of(answers, followed.stream.spec.table, strike)
+        Sorted { asked_at, ..Sorted::of(answers, followed.stream.spec.table, strike) }
     }
 
-    pub(super) async fn store(&self, followed: &Followed, sorted: &Sorted) -> Result<()> {
+    /// Gives the keys that are to be asked for again, because something else was stored while they were on their way.
+    pub(super) async fn store(&self, followed: &Followed, sorted: &Sorted) -> Result<BTreeSet<Key>> {
+        let mut behind = BTreeSet::new();
         let mut parts = vec![(sorted.records.clone(), sorted.unchanged.clone())];
         while let Some((records, unchanged)) = parts.pop() {
             if records.is_empty() && unchanged.is_empty() {
                 continue;
             }
             let stream = followed.stream.id.clone();
-            let commit = Arc::new(LiveCommit { stream, now: self.engine.now(), records, unchanged });
+            let commit =
+                Arc::new(LiveCommit { stream, now: self.engine.now(), asked_at: sorted.asked_at, records, unchanged });
             let began = self.engine.world.clock.moment();
             match self.engine.steady(|| self.engine.store.commit_live(commit.clone())).await {
-                Ok(done) => self.note_stored(followed, &done, began),
+                Ok(done) => {
+                    self.note_stored(followed, &done, began);
+                    behind.extend(done.behind);
+                }
                 Err(error) if error.kind == ErrorKind::Refused && commit.records.len() > 1 => {
                     let LiveCommit { records, unchanged, .. } = Arc::unwrap_or_clone(commit);
                     parts.extend(records.into_iter().map(|record| (vec![record], Vec::new())));
@@ -206,7 +221,7 @@ impl Service {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(())
+        Ok(behind)
     }
 
     fn note_stored(&self, followed: &Followed, done: &LiveCommitted, began: Moment) {
@@ -261,6 +276,7 @@ pub(super) enum Deferral {
 
 /// Answers as what is to be done with them.
 pub(super) struct Sorted {
+    asked_at: Timestamp,
     records: Vec<Record>,
     unchanged: Vec<(Key, &'static Table)>,
     /// Stored, but the remote holds content back.
@@ -276,6 +292,7 @@ pub(super) struct Sorted {
 impl Sorted {
     fn of(answers: Vec<Answer>, table: &'static Table, strike: Strike) -> Self {
         let mut sorted = Sorted {
+            asked_at: Timestamp::EPOCH,
             records: Vec::new(),
             unchanged: Vec::new(),
             delayed: Vec::new(),
@@ -310,7 +327,8 @@ impl Sorted {
     }
 
     fn add(&mut self, more: Sorted) {
-        let Sorted { records, unchanged, delayed, absent, excluded, failed, strike, stopping } = more;
+        let Sorted { asked_at, records, unchanged, delayed, absent, excluded, failed, strike, stopping } = more;
+        self.asked_at = self.asked_at.min(asked_at);
         self.records.extend(records);
         self.unchanged.extend(unchanged);
         self.delayed.extend(delayed);

@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use highwater_core::{Event, Failure, Position, RescanReason, Span, Timestamp, WindowId};
+use highwater_core::{
+    Event, Failure, Position, RescanReason, Span, Timestamp, WindowId,
+    planted::{Bug, planted},
+};
 use highwater_store::{EndWindow, Heard, NewWindow, RescanPlan};
 use tokio::sync::mpsc;
 
@@ -185,7 +188,8 @@ impl Service {
 
     pub(super) fn heard_until(&self) -> Option<Timestamp> {
         let last = *self.last_event.lock().expect("no code panics while it holds this lock");
-        last.map(|last| self.queue.eldest().map_or(last, |eldest| eldest.min(last)))
+        let eldest = self.queue.eldest().filter(|_| !planted(Bug::CursorPastQueue));
+        last.map(|last| eldest.map_or(last, |eldest| eldest.min(last)))
     }
 }
 

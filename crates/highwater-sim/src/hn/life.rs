@@ -18,7 +18,7 @@ use bytes::Bytes;
 use tokio::sync::watch;
 
 pub(super) use self::log::{Entry, Log};
-pub use self::mutate::{CannotMutate, Publicity};
+pub use self::mutate::{CannotMutate, Publicity, Version};
 use super::{HnSim, json::Json, lists, living::Living};
 use crate::plan::MutationPlan;
 
@@ -144,6 +144,20 @@ impl HnSim {
             Some(living) => living.body_at(&base, time),
             None => Some(base),
         }
+    }
+
+    /// The bodies an item had until `now`: the first, and one for each change.
+    pub fn item_versions(&self, id: u64, now: Duration) -> Option<(Bytes, Vec<Version>)> {
+        let base = self.world.item(id)?;
+        let changed = self.live(now).items.get(&id).map(|living| living.versions(&base)).unwrap_or_default();
+        Some((base, changed))
+    }
+
+    /// The bodies a profile had until `now`: the first, and one for each change.
+    pub fn user_versions(&self, name: &str, now: Duration) -> Option<(Bytes, Vec<Version>)> {
+        let base = self.world.user(name)?;
+        let changed = self.live(now).profiles.get(name).map(|living| living.versions(&base)).unwrap_or_default();
+        Some((base, changed))
     }
 
     pub(super) fn profiles_changed(&self, now: Duration) -> Vec<String> {

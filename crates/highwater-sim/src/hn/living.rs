@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 pub use self::choice::{MutationKind, UnknownMutation};
 pub(super) use self::choice::{Wish, choose_for_profile};
+use super::life::{Publicity, Version};
 
 /// What death and deletion take from a body, and revival gives back.
 const CONTENT: [&str; 4] = ["descendants", "text", "title", "url"];
@@ -30,13 +31,20 @@ pub(super) enum Change {
     About { number: u64 },
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Changed {
+    at: Duration,
+    change: Change,
+    publicity: Publicity,
+}
+
 #[derive(Debug)]
 pub(super) struct Living {
     fields: Fields,
     /// What it had before it died.
     withheld: Fields,
     body: Bytes,
-    changes: Vec<(Duration, Change)>,
+    changes: Vec<Changed>,
 }
 
 impl Living {
@@ -53,13 +61,25 @@ impl Living {
     /// The body at `time`, worked out anew from the first one.
     pub(super) fn body_at(&self, base: &Bytes, time: Duration) -> Option<Bytes> {
         let mut replayed = Living::new(base)?;
-        self.changes.iter().take_while(|(at, _)| *at <= time).for_each(|(at, change)| replayed.change(*change, *at));
+        for Changed { at, change, publicity } in self.changes.iter().take_while(|changed| changed.at <= time) {
+            replayed.change(*change, *at, *publicity);
+        }
         Some(replayed.body)
     }
 
-    pub(super) fn change(&mut self, change: Change, at: Duration) {
+    /// Every body it had after the first one, in order.
+    pub(super) fn versions(&self, base: &Bytes) -> Vec<Version> {
+        let Some(mut replayed) = Living::new(base) else { return Vec::new() };
+        let replay = |Changed { at, change, publicity }: &Changed| {
+            replayed.change(*change, *at, *publicity);
+            Version { at: *at, publicity: *publicity, body: replayed.body() }
+        };
+        self.changes.iter().map(replay).collect()
+    }
+
+    pub(super) fn change(&mut self, change: Change, at: Duration, publicity: Publicity) {
         self.apply(change);
-        self.changes.push((at, change));
+        self.changes.push(Changed { at, change, publicity });
         self.body = serde_json::to_vec(&self.fields).expect("raw JSON is written as it is").into();
     }
 
@@ -169,7 +189,7 @@ mod tests {
 
     fn after(base: &'static [u8], changes: &[Change]) -> String {
         let mut living = Living::new(&Bytes::from_static(base)).unwrap();
-        changes.iter().for_each(|change| living.change(*change, AT));
+        changes.iter().for_each(|change| living.change(*change, AT, Publicity::Published));
         String::from_utf8(living.body().to_vec()).unwrap()
     }
 

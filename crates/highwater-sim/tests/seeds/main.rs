@@ -12,6 +12,7 @@ mod planted;
 mod poison;
 mod run;
 mod scenario;
+mod serving;
 
 use std::{env, panic};
 

@@ -47,8 +47,8 @@ pub(super) async fn commit(db: &Db, jobs: &[&Job]) -> Sql<Answers> {
     let mut counts = Vec::with_capacity(sound.len());
     for (job, stored) in sound.iter().zip(&stored) {
         let mut batch = stored.counts();
-        settling.settle(job, &mut batch)?;
-        counts.push(LiveCommitted { batch, ages: stored.ages });
+        settling.settle(job, stored, &mut batch)?;
+        counts.push(LiveCommitted { batch, ages: stored.ages, behind: stored.behind.clone() });
     }
     finish(db, &sound, &stored, &settling).await?;
     let mut counts = counts.into_iter();
@@ -134,7 +134,7 @@ impl<'a> Progress<'a> {
             step.seen += stored.seen();
             step.changed += stored.changed;
             step.error = job.settlements.iter().rev().find_map(|one| one.last_error.as_deref()).or(step.error);
-            step.cursor = step.cursor.max(job.cursor.map(|cursor| cursor.0));
+            step.cursor = step.cursor.max(job.cursor.filter(|_| stored.behind.is_empty()).map(|cursor| cursor.0));
         }
         let mut progress = Progress::default();
         for (id, step) in segments {
@@ -148,7 +148,8 @@ impl<'a> Progress<'a> {
         progress
     }
 
-    /// The cursor never goes back: jobs of a segment may commit in any order.
+    /// The cursor never goes back: jobs of a segment may commit in any order. Nor does it pass what is to be asked for
+    /// again.
     async fn write(&self, db: &Db) -> Sql<()> {
         let update = "
             UPDATE ingest_segments AS s SET stored_count = s.stored_count + done.new,

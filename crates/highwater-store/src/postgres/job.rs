@@ -30,8 +30,8 @@ impl Job {
 
     pub(super) fn arrival(&self) -> Arrival {
         match self {
-            Job::Segment(commit) => Arrival { now: commit.now, asked_at: Some(commit.asked_at) },
-            Job::Live(commit) => Arrival { now: commit.now, asked_at: None },
+            Job::Segment(commit) => Arrival { now: commit.now, asked_at: commit.asked_at },
+            Job::Live(commit) => Arrival { now: commit.now, asked_at: commit.asked_at },
         }
     }
 

@@ -21,18 +21,16 @@ struct Met<'a> {
     item: &'a Item<'a>,
     kept: Kept,
     change: Change,
-    /// The row is newer than the item and stays as it is.
-    is_behind: bool,
 }
 
 /// What became of each.
 pub(super) async fn store<'a>(rows: &Rows<'_>, items: &[&'a Item<'a>]) -> Sql<Vec<Change>> {
     let mut met = meet(rows, &rows.sql.select, items).await?;
     // Only what is about to be rewritten is locked, and looked at again: a lock is a write, too.
-    let differing: Vec<_> = met.iter().filter(|met| met.change != Change::Unchanged).map(|met| met.item).collect();
+    let differing: Vec<_> = met.iter().filter(|met| met.is_rewritten()).map(|met| met.item).collect();
     if !differing.is_empty() {
         let mut locked = meet(rows, &rows.sql.select_locked, &differing).await?.into_iter();
-        for met in met.iter_mut().filter(|met| met.change != Change::Unchanged) {
+        for met in met.iter_mut().filter(|met| met.is_rewritten()) {
             *met = locked.next().expect("one for each that differs");
         }
     }
@@ -45,9 +43,8 @@ async fn meet<'a>(rows: &Rows<'_>, select: &str, items: &[&'a Item<'a>]) -> Sql<
     let meet = |item: &&'a Item<'a>| {
         // Neither new nor there: somebody deleted it just now.
         let kept = kept.remove(&item.record.key).ok_or(Fault::Raced)?;
-        let is_behind = item.arrival.is_behind(&kept);
-        let change = if is_behind { Change::Unchanged } else { kept.body.change_to(&item.body) };
-        Ok(Met { item, kept, change, is_behind })
+        let change = item.arrival.change(&kept, &item.body);
+        Ok(Met { item, kept, change })
     };
     items.iter().map(meet).collect()
 }
@@ -76,15 +73,24 @@ async fn write(rows: &Rows<'_>, met: &[Met<'_>]) -> Sql<()> {
 }
 
 impl Met<'_> {
+    fn is_rewritten(&self) -> bool {
+        matches!(self.change, Change::Changed | Change::Reordered)
+    }
+
     /// The same commit again finds nothing to do. The check as well: it heals if only that was damaged.
     fn is_stale(&self) -> bool {
         let is_marked_anew = self.item.record.tag.is_some() && self.item.record.tag != self.kept.etag;
         let is_older = self.kept.last_fetched_at < self.item.arrival.now;
-        !self.is_behind && (is_older || is_marked_anew || self.kept.row_check != self.item.check)
+        !self.is_behind() && (is_older || is_marked_anew || self.kept.row_check != self.item.check)
+    }
+
+    /// The row stays as it is.
+    fn is_behind(&self) -> bool {
+        self.change == Change::Behind
     }
 
     fn is_relinked(&self) -> bool {
-        !self.is_behind && self.kept.body.edges != self.item.body.edges
+        !self.is_behind() && self.kept.body.edges != self.item.body.edges
     }
 }
 

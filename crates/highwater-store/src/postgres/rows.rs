@@ -13,7 +13,7 @@ use highwater_core::{
 use tokio_postgres::types::Type;
 
 use super::{
-    cells::{Keys, Time},
+    cells::{Keys, Time, time_at},
     columns::{self, kept_of},
     edges::{self, EdgeArrays},
     error::{Fault, Sql},
@@ -76,10 +76,7 @@ pub(super) async fn store(db: &Db, jobs: &[&Job]) -> Sql<Vec<Stored>> {
             rest = later;
         }
     }
-    confirm(db, jobs).await?;
-    for (stored, job) in stored.iter_mut().zip(jobs) {
-        stored.unchanged += job.unchanged().len() as u64;
-    }
+    confirm(db, jobs, &mut stored).await?;
     Ok(stored)
 }
 
@@ -91,23 +88,45 @@ fn items_of(place: usize, job: &Job) -> impl Iterator<Item = Item<'_>> {
     })
 }
 
-/// Notes which bodies are still the remote's.
-async fn confirm(db: &Db, jobs: &[&Job]) -> Sql<()> {
+/// Notes which bodies are still the remote's, unless they are others by now than those it was asked about.
+async fn confirm(db: &Db, jobs: &[&Job], stored: &mut [Stored]) -> Sql<()> {
     let mut tables: BTreeMap<&str, (&'static Table, BTreeMap<&Key, Timestamp>)> = BTreeMap::new();
-    for job in jobs {
-        for (key, table) in job.unchanged() {
-            let (_, keys) = tables.entry(table.name).or_insert_with(|| (table, BTreeMap::new()));
-            let at = keys.entry(key).or_insert(job.now());
-            *at = job.now().max(*at);
-        }
+    for (key, table) in jobs.iter().flat_map(|job| job.unchanged()) {
+        tables.entry(table.name).or_insert_with(|| (table, BTreeMap::new())).1.insert(key, Timestamp::EPOCH);
     }
-    for (table, keys) in tables.into_values() {
+    for (table, mut keys) in tables.into_values() {
         let sql = TableSql::of(table);
+        let changed_at = changed_at(db, &sql, keys.keys().copied()).await?;
+        for (job, stored) in jobs.iter().zip(stored.iter_mut()) {
+            let Arrival { now, asked_at } = job.arrival();
+            for (key, _) in job.unchanged().iter().filter(|(_, of)| of.name == table.name) {
+                if changed_at.get(key).is_some_and(|changed_at| *changed_at > asked_at) {
+                    stored.behind.insert(key.clone());
+                    continue;
+                }
+                stored.unchanged += 1;
+                keys.entry(key).and_modify(|at| *at = now.max(*at));
+            }
+        }
         let times: Vec<_> = keys.values().map(|at| Time(*at)).collect();
         let keys = Keys::of(sql.key.kind, keys.into_keys());
         db.execute(&sql.confirm, &[keys.param(), (&times, Type::TIMESTAMPTZ_ARRAY)]).await?;
     }
     Ok(())
+}
+
+async fn changed_at<'a>(db: &Db, sql: &TableSql, keys: impl Iterator<Item = &'a Key>) -> Sql<BTreeMap<Key, Timestamp>> {
+    let keys = Keys::of(sql.key.kind, keys);
+    let rows = db.query(&sql.changed_at, &[keys.param()]).await?;
+    rows.iter().map(|row| Ok((key_at(sql, row)?, time_at(row, 1)?))).collect()
+}
+
+/// The key in the first column.
+fn key_at(sql: &TableSql, row: &tokio_postgres::Row) -> Sql<Key> {
+    Ok(match sql.key.kind {
+        ColumnType::Int => Key::Number(row.try_get(0)?),
+        _ => Key::from(row.try_get::<_, &str>(0)?),
+    })
 }
 
 /// The first of each key, and the others: two jobs of a group may bring the same object.
@@ -138,13 +157,7 @@ impl Rows<'_> {
     async fn there(&self, items: &[&Item<'_>]) -> Sql<HashSet<Key>> {
         let keys = self.keys(items.iter().copied());
         let rows = self.db.query(&self.sql.select_keys, &[keys.param()]).await?;
-        let key = |row: &tokio_postgres::Row| -> Sql<Key> {
-            Ok(match self.sql.key.kind {
-                ColumnType::Int => Key::Number(row.try_get(0)?),
-                _ => Key::from(row.try_get::<_, &str>(0)?),
-            })
-        };
-        rows.iter().map(key).collect()
+        rows.iter().map(|row| key_at(&self.sql, row)).collect()
     }
 
     /// Adds the edges of rows that had none; one that outlived an earlier row of that key is no obstacle.

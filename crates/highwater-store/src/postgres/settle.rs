@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Commit, LedgerEntry,
-    rules::{self, SegmentRow},
+    rules::{self, SegmentRow, Stored},
 };
 
 pub(super) struct Settling<'a> {
@@ -42,10 +42,12 @@ impl<'a> Settling<'a> {
         }
     }
 
-    pub(super) fn settle(&mut self, job: &Job, counts: &mut BatchCounts) -> Sql<()> {
+    pub(super) fn settle(&mut self, job: &Job, stored: &Stored, counts: &mut BatchCounts) -> Sql<()> {
         match job {
-            Job::Segment(commit) => self.settle_all(commit, counts)?,
-            Job::Live(_) => job.settled().for_each(|place| self.end(place)),
+            Job::Segment(commit) => self.settle_all(commit, stored, counts)?,
+            Job::Live(_) => {
+                job.settled().filter(|(_, key)| !stored.behind.contains(key)).for_each(|place| self.end(place));
+            }
         }
         Ok(())
     }
@@ -62,10 +64,10 @@ impl<'a> Settling<'a> {
         }
     }
 
-    fn settle_all(&mut self, commit: &Commit, counts: &mut BatchCounts) -> Sql<()> {
+    fn settle_all(&mut self, commit: &Commit, stored: &Stored, counts: &mut BatchCounts) -> Sql<()> {
         let locked = self.locked;
         let segment = locked.get(&commit.lease.segment).ok_or(Fault::Raced)?;
-        for settlement in &commit.settlements {
+        for settlement in commit.settlements.iter().filter(|settlement| !stored.leaves_open(settlement)) {
             rules::count(counts, &settlement.verdict);
             self.settle_one(commit, segment, settlement)?;
         }

@@ -22,6 +22,8 @@ pub(super) struct TableSql {
     pub(super) touch: String,
     /// Keys, times.
     pub(super) confirm: String,
+    /// By keys.
+    pub(super) changed_at: String,
     /// Keys, times, bodies.
     pub(super) keep_versions: Option<String>,
     pub(super) edges: Option<EdgeSql>,
@@ -71,6 +73,7 @@ impl TableSql {
                  FROM UNNEST($1, $2, $3, $4, $5) AS n (key, at, row_check, etag, found)
                  WHERE t.{key_name} = n.key AND t.row_check = n.found"
             ),
+            changed_at: format!("SELECT {key_name}, last_changed_at FROM {name} WHERE {key_name} = ANY($1)"),
             confirm: format!(
                 "UPDATE {name} AS t SET last_fetched_at = n.at FROM UNNEST($1, $2) AS n (key, at)
                  WHERE t.{key_name} = n.key AND t.last_fetched_at < n.at"

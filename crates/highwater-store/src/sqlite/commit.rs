@@ -13,11 +13,14 @@ use crate::{
 
 pub(super) fn commit(session: &mut Session, commit: &Commit) -> Sql<BatchCounts> {
     let segment = segments::held(&session.db, &commit.lease)?;
-    let arrival = Arrival { now: commit.now, asked_at: Some(commit.asked_at) };
+    let arrival = Arrival { now: commit.now, asked_at: commit.asked_at };
     let stored = bring(session, &commit.stream, &commit.records, &commit.unchanged, arrival)?;
     let mut counts = stored.counts();
     let mut touched = BTreeSet::new();
     for settlement in &commit.settlements {
+        if stored.leaves_open(settlement) {
+            continue;
+        }
         rules::count(&mut counts, &settlement.verdict);
         settle(session, &segment, commit, settlement, &mut touched)?;
     }
@@ -31,12 +34,12 @@ pub(super) fn commit(session: &mut Session, commit: &Commit) -> Sql<BatchCounts>
     Ok(counts)
 }
 
-/// What the remote told by itself: no lease stands behind it, and no answer on its way can be newer.
+/// What the remote told by itself: no lease stands behind it.
 pub(super) fn commit_live(session: &mut Session, commit: &LiveCommit) -> Sql<LiveCommitted> {
-    let arrival = Arrival { now: commit.now, asked_at: None };
+    let arrival = Arrival { now: commit.now, asked_at: commit.asked_at };
     let stored = bring(session, &commit.stream, &commit.records, &commit.unchanged, arrival)?;
     let mut touched = BTreeSet::new();
-    for key in commit.keys() {
+    for key in commit.keys().filter(|key| !stored.behind.contains(key)) {
         let ended = exceptions::find(&session.db, &commit.stream, key)?;
         if let Some(ended) = ended.filter(|exception| rules::is_ended_by_row(exception.state)) {
             exceptions::remove(&session.db, &commit.stream, key)?;
@@ -47,7 +50,7 @@ pub(super) fn commit_live(session: &mut Session, commit: &LiveCommit) -> Sql<Liv
         count_unresolved(&session.db, id)?;
         reconsider(&session.db, id)?;
     }
-    Ok(LiveCommitted { batch: stored.counts(), ages: stored.ages })
+    Ok(LiveCommitted { batch: stored.counts(), ages: stored.ages, behind: stored.behind })
 }
 
 /// Rows, and what the stream's books say of them.
@@ -59,8 +62,7 @@ fn bring(
     arrival: Arrival,
 ) -> Sql<Stored> {
     let mut stored = rows::store(session, records, arrival)?;
-    rows::confirm(session, unchanged, arrival.now)?;
-    stored.unchanged += unchanged.len() as u64;
+    rows::confirm(session, unchanged, arrival, &mut stored)?;
     ages::add(&session.db, stream, &stored.ages)?;
     streams::count_stored(&session.db, stream, stored.new, arrival.now)?;
     Ok(stored)
@@ -109,10 +111,10 @@ pub(super) fn reconsider(db: &Connection, id: SegmentId) -> Sql<()> {
     Ok(())
 }
 
-/// The cursor never goes back: jobs of a segment may commit in any order.
+/// The cursor never goes back: jobs of a segment may commit in any order. Nor does it pass what is to be asked for again.
 fn note_progress(db: &Connection, commit: &Commit, stored: &Stored) -> Sql<()> {
     let last_error = commit.settlements.iter().rev().find_map(|settlement| settlement.last_error.as_deref());
-    let cursor = commit.cursor.map(|cursor| cursor.0);
+    let cursor = commit.cursor.filter(|_| stored.behind.is_empty()).map(|cursor| cursor.0);
     db.prepare_cached(
         "UPDATE ingest_segments SET stored_count = stored_count + ?1, last_error = COALESCE(?2, last_error),
             scan_cursor = CASE WHEN ?3 > COALESCE(scan_cursor, ?3 - 1) THEN ?3 ELSE scan_cursor END,

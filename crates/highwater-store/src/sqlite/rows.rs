@@ -29,11 +29,23 @@ pub(super) fn store(session: &mut Session, records: &[Record], arrival: Arrival)
     Ok(stored)
 }
 
-/// Notes that the bodies of these keys are still the remote's.
-pub(super) fn confirm(session: &mut Session, keys: &[(Key, &'static Table)], now: Timestamp) -> Sql<()> {
+/// Notes that the bodies of these keys are still the remote's, unless they are others by now than those it was asked
+/// about.
+pub(super) fn confirm(
+    session: &mut Session,
+    keys: &[(Key, &'static Table)],
+    arrival: Arrival,
+    stored: &mut Stored,
+) -> Sql<()> {
+    let (now, asked_at) = (arrival.now.as_millis(), arrival.asked_at.as_millis());
     for (key, table) in keys {
         let sql = session.table(table);
-        session.db.prepare_cached(&sql.confirm)?.execute(params![now.as_millis(), KeyParam(key)])?;
+        let confirmed = session.db.prepare_cached(&sql.confirm)?.execute(params![now, KeyParam(key), asked_at])?;
+        if confirmed == 0 && session.db.prepare_cached(&sql.has)?.exists([KeyParam(key)])? {
+            stored.behind.insert(key.clone());
+        } else {
+            stored.unchanged += 1;
+        }
     }
     Ok(())
 }
@@ -70,10 +82,10 @@ impl<'a> Rows<'a> {
         }
         let kept = read(self.db, self.table, self.sql, &record.key)?
             .ok_or_else(|| Fault::refused(format!("row {} is neither new nor there", record.key)))?;
-        if arrival.is_behind(&kept) {
-            return Ok(Change::Unchanged);
+        let change = arrival.change(&kept, &body);
+        if change == Change::Behind {
+            return Ok(change);
         }
-        let change = kept.body.change_to(&body);
         if change == Change::Changed {
             self.keep_version(&record.key, &kept)?;
             self.update(record, &body, check, now)?;

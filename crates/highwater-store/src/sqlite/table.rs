@@ -22,8 +22,10 @@ pub(super) struct TableSql {
     pub(super) update: String,
     /// `last_fetched_at`, `row_check`, `etag` if there is a new one, key.
     pub(super) touch: String,
-    /// `last_fetched_at`, key.
+    /// `last_fetched_at`, key, and since when the body must not have changed.
     pub(super) confirm: String,
+    /// Key.
+    pub(super) has: String,
     /// Key, `seen_at`, body.
     pub(super) keep_version: Option<String>,
     pub(super) edges: Option<EdgeSql>,
@@ -64,9 +66,14 @@ impl TableSql {
                 width + 5
             ),
             touch: format!(
-                "UPDATE \"{name}\" SET last_fetched_at = ?1, row_check = ?2, etag = COALESCE(?3, etag) WHERE \"{key}\" = ?4"
+                "UPDATE \"{name}\" SET last_fetched_at = max(last_fetched_at, ?1), row_check = ?2, etag = COALESCE(?3, etag)
+                 WHERE \"{key}\" = ?4"
             ),
-            confirm: format!("UPDATE \"{name}\" SET last_fetched_at = max(last_fetched_at, ?1) WHERE \"{key}\" = ?2"),
+            confirm: format!(
+                "UPDATE \"{name}\" SET last_fetched_at = max(last_fetched_at, ?1)
+                 WHERE \"{key}\" = ?2 AND last_changed_at <= ?3"
+            ),
+            has: format!("SELECT 1 FROM \"{name}\" WHERE \"{key}\" = ?1"),
             keep_version: table
                 .versions
                 .map(|versions| format!("INSERT INTO \"{versions}\" (\"{key}\", seen_at, body) VALUES (?1, ?2, ?3)")),

@@ -19,7 +19,7 @@ pub async fn an_answer_that_took_long_does_not_undo_what_the_feed_told(lab: Lab)
     let records = vec![item(1, "old", &[8]), item(2, "old", &[])];
     let late = Commit { now: at(9), asked_at: at(4), ..scene.commit_of(&lease, records, vec![]) };
     let counts = scene.store().commit(Arc::new(late.clone())).await.unwrap();
-    assert_eq!((counts.new, counts.changed, counts.unchanged), (1, 0, 1));
+    assert_eq!((counts.new, counts.changed, counts.unchanged, counts.behind), (1, 0, 0, 1));
     let row = scene.stored(1).await.unwrap();
     assert_eq!((row.body, row.last_fetched_at), (item(1, "told", &[7]).body, at(5)));
     assert_eq!(scene.stored(2).await.unwrap().body, item(2, "old", &[]).body);
@@ -29,6 +29,54 @@ pub async fn an_answer_that_took_long_does_not_undo_what_the_feed_told(lab: Lab)
     assert_eq!(scene.store().commit(Arc::new(asked_since)).await.unwrap().changed, 1);
     assert_eq!(scene.stored(1).await.unwrap().body, item(1, "newer", &[8]).body);
     assert_eq!(scene.query(VERSIONS).await, ["1|told"]);
+}
+
+pub async fn an_answer_to_the_feed_that_took_long_does_not_undo_what_came_meanwhile(lab: Lab) {
+    let scene = Scene::planned(lab, 0, 10, 10).await;
+    let lease = scene.claim_one(at(0)).await.lease;
+    scene.commit(&lease, vec![item(1, "newer", &[7])], vec![], at(5)).await.unwrap();
+    let records = vec![item(1, "old", &[8]), item(2, "old", &[])];
+    let late = LiveCommit { stream: scene.stream.clone(), now: at(9), asked_at: at(4), records, unchanged: vec![] };
+    let done = scene.store().commit_live(Arc::new(late.clone())).await.unwrap();
+    assert_eq!((done.batch.new, done.batch.behind, done.behind), (1, 1, [Key::Number(1)].into()));
+    assert_eq!(scene.stored(1).await.unwrap().body, item(1, "newer", &[7]).body);
+    let asked_again = LiveCommit { asked_at: at(5), records: vec![item(1, "newest", &[])], ..late };
+    assert_eq!(scene.store().commit_live(Arc::new(asked_again)).await.unwrap().batch.changed, 1);
+    assert_eq!(scene.query(VERSIONS).await, ["1|newer"]);
+}
+
+/// The remote says that a body is still the one whose mark it was shown; the row has another by now.
+pub async fn a_body_that_is_no_longer_there_cannot_be_confirmed(lab: Lab) {
+    let scene = Scene::planned(lab, 0, 10, 10).await;
+    let lease = scene.claim_one(at(0)).await.lease;
+    scene.commit(&lease, vec![item(1, "a", &[]), item(2, "a", &[])], vec![], at(1)).await.unwrap();
+    scene.tell(vec![item(1, "told", &[]), item(2, "a", &[])], at(5)).await;
+    let unchanged = vec![(Key::Number(1), &ITEMS), (Key::Number(2), &ITEMS)];
+    let look = Commit { now: at(9), asked_at: at(4), unchanged, ..scene.commit_of(&lease, vec![], vec![]) };
+    let counts = scene.store().commit(Arc::new(look)).await.unwrap();
+    assert_eq!((counts.unchanged, counts.behind), (1, 1));
+    let fetched = async |id| scene.stored(id).await.unwrap().last_fetched_at;
+    assert_eq!((fetched(1).await, fetched(2).await), (at(5), at(9)));
+}
+
+/// Who dies before it has asked again leaves everything to the next one.
+pub async fn what_is_behind_stays_unsettled_and_holds_the_cursor(lab: Lab) {
+    let scene = Scene::planned(lab, 0, 10, 10).await;
+    let lease = scene.claim_one(at(0)).await.lease;
+    scene.tell(vec![item(1, "told", &[])], at(5)).await;
+    scene.commit(&lease, vec![], vec![verdict(1, Verdict::Retry { at: at(6) })], at(6)).await.unwrap();
+    let books = async || {
+        let cursor = scene.query("SELECT COALESCE(scan_cursor, -1) FROM ingest_segments").await;
+        (cursor.concat(), scene.exceptions().await.len())
+    };
+    let (records, settlements) = (vec![item(1, "old", &[])], vec![verdict(1, Verdict::Stored)]);
+    let look = scene.commit_of(&lease, records, settlements);
+    let late = Commit { now: at(9), asked_at: at(4), cursor: Some(Position(3)), ..look };
+    assert_eq!(scene.store().commit(Arc::new(late.clone())).await.unwrap().behind, 1);
+    assert_eq!(books().await, ("-1".into(), 1));
+    let again = Commit { asked_at: at(9), records: vec![item(1, "newer", &[])], ..late };
+    assert_eq!(scene.store().commit(Arc::new(again)).await.unwrap().changed, 1);
+    assert_eq!(books().await, ("3".into(), 0));
 }
 
 pub async fn the_feed_stores_rows_outside_segments(lab: Lab) {
@@ -93,7 +141,7 @@ pub async fn a_confirmed_body_moves_only_its_time(lab: Lab) {
     assert_eq!(times().await, (at(5), at(1)));
     for (now, expected) in [(at(7), at(7)), (at(6), at(7))] {
         let unchanged = vec![(Key::Number(2), &ITEMS), (Key::Number(9), &ITEMS)];
-        let live = LiveCommit { stream: scene.stream.clone(), now, records: vec![], unchanged };
+        let live = LiveCommit { stream: scene.stream.clone(), now, asked_at: now, records: vec![], unchanged };
         assert_eq!(scene.store().commit_live(Arc::new(live)).await.unwrap().batch.unchanged, 2);
         assert_eq!(times().await, (at(5), expected), "never back");
     }

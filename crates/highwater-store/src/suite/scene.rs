@@ -115,7 +115,7 @@ impl Scene {
 
     /// What the feed told.
     pub async fn tell(&self, records: Vec<Record>, now: Timestamp) -> LiveCommitted {
-        let commit = LiveCommit { stream: self.stream.clone(), now, records, unchanged: Vec::new() };
+        let commit = LiveCommit { stream: self.stream.clone(), now, asked_at: now, records, unchanged: Vec::new() };
         self.store().commit_live(Arc::new(commit)).await.unwrap()
     }
 

@@ -151,7 +151,7 @@ async fn the_feed_joining_and_ending_get_along_with_the_work() {
         for round in 0..30i64 {
             let records = (0..40).map(|id| item(round * 3 + id, &format!("told {round}"), &[round])).collect();
             let (stream, unchanged) = (scene.stream.clone(), Vec::new());
-            let commit = LiveCommit { stream, now: at(round), records, unchanged };
+            let commit = LiveCommit { stream, now: at(round), asked_at: at(round), records, unchanged };
             stores[0].commit_live(Arc::new(commit)).await.unwrap();
         }
     };

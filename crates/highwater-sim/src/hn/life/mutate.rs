@@ -21,6 +21,14 @@ pub enum Publicity {
     Unpublished,
 }
 
+/// A body that an object had since a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    pub at: Duration,
+    pub publicity: Publicity,
+    pub body: Bytes,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotMutate {
     #[error("there is no such item yet")]
@@ -71,7 +79,7 @@ impl HnSim {
             Slot::Vacant(place) => place.insert(self.living_item(id, at)?),
         };
         let change = living.choose(&wish).ok_or(CannotMutate::Kind)?;
-        living.change(change, at);
+        living.change(change, at, publicity);
         let body = living.body();
         if publicity == Publicity::Published {
             state.unwritten.items.push(id);
@@ -96,7 +104,7 @@ impl HnSim {
                 place.insert(Living::new(&base).ok_or(CannotMutate::Profile)?)
             }
         };
-        living.change(change, at);
+        living.change(change, at, publicity);
         let body = living.body();
         if publicity == Publicity::Published {
             state.unwritten.profiles.push(name.to_owned());

@@ -131,6 +131,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
+    use crate::hn::life::Publicity;
 
     #[test]
     fn every_mutation_makes_a_difference_and_all_kinds_come() {
@@ -146,7 +147,7 @@ mod tests {
             for number in 0..200 {
                 let wish = Wish { kind: None, number, hash: mix(number + 1), kids: vec![number + 10] };
                 let (change, before) = (living.choose(&wish).unwrap(), living.body());
-                living.change(change, Duration::ZERO);
+                living.change(change, Duration::ZERO, Publicity::Published);
                 assert_ne!(living.body(), before, "{change:?}");
                 seen.insert(std::mem::discriminant(&change));
             }

@@ -65,7 +65,7 @@ impl LiveScript {
         let records =
             vec![Record { tag: Some("mark".into()), ..item(1, "told", &[7]) }, item(10, "no longer dead", &[])];
         let unchanged = vec![(Key::Number(5), &ITEMS)];
-        LiveCommit { stream: self.stream.clone(), now, records, unchanged }
+        LiveCommit { stream: self.stream.clone(), now, asked_at: now, records, unchanged }
     }
 
     fn new_window(&self, now: Timestamp) -> NewWindow {
