@@ -49,6 +49,13 @@ pub(crate) struct PostgresArgs {
     quick: bool,
 }
 
+#[derive(clap::Args)]
+pub(crate) struct SoakArgs {
+    /// Hours of virtual time; each takes about a minute
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    hours: u32,
+}
+
 /// How much is measured.
 #[derive(Clone, Copy, Serialize)]
 struct Size {
@@ -101,6 +108,11 @@ pub(crate) fn run_postgres(args: &PostgresArgs, workspace: &Workspace) -> anyhow
     let bench = Bench::new(workspace, size(args.items, args.quick))?;
     postgres::run(&bench)?;
     fs::remove_dir_all(&bench.scratch).context("cannot remove the scratch folder")
+}
+
+pub(crate) fn run_soak(args: &SoakArgs, workspace: &Workspace) -> anyhow::Result<()> {
+    let example = ["run", "--release", "--quiet", "--package", "highwater-sim", "--example", "soak", "--"];
+    run_command(workspace.cargo(example).arg(args.hours.to_string()))
 }
 
 impl Args {

@@ -37,6 +37,8 @@ enum Bench {
     Hn(bench::Args),
     /// The same into PostgreSQL: beside SQLite, by several processes, and the queue under claimers
     Postgres(bench::PostgresArgs),
+    /// An hour of the live service on virtual time: what it did, and that its memory does not grow
+    Soak(bench::SoakArgs),
 }
 
 fn main() -> ExitCode {
@@ -56,6 +58,7 @@ fn run(command: &Command) -> anyhow::Result<()> {
         Command::Tidy => tidy::run(&workspace),
         Command::Bench(Bench::Hn(args)) => bench::run(args, &workspace),
         Command::Bench(Bench::Postgres(args)) => bench::run_postgres(args, &workspace),
+        Command::Bench(Bench::Soak(args)) => bench::run_soak(args, &workspace),
     }
 }
 

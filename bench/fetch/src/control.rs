@@ -53,6 +53,8 @@ async fn work(store: &SqliteStore, stream: &StreamId, segment: &Claimed, clock: 
             lease: segment.lease.clone(),
             stream: stream.clone(),
             now: clock.now(),
+            asked_at: clock.now(),
+            unchanged: Vec::new(),
             records: Vec::new(),
             settlements: Vec::new(),
             cursor: Some(Position(segment.span.start().0 + job)),

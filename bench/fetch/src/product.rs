@@ -31,7 +31,7 @@ fn gateway(base_url: &str, work: &Work, clock: &Clock) -> anyhow::Result<Gateway
 }
 
 async fn fetch_items(gateway: Arc<Gateway>, work: Work) -> anyhow::Result<()> {
-    let call = Call { lane: Lane::Backfill, beat: Beat::new(gateway.clock().clone()) };
+    let call = Call::new(Lane::Backfill, Beat::new(gateway.clock().clone()));
     while let Some(id) = work.next_id() {
         let response = gateway.get(Request::get(format!("/v0/item/{id}.json")), &call, 1.0).await?;
         ensure!(response.status.is_success(), "item {id}: {}", response.status);

@@ -1,15 +1,22 @@
-//! Rules that turn counts into alerts. An alert is raised once and stays quiet for an hour.
+//! When to tell people that something is wrong, and when that it is over. The book remembers what was told; it reads no
+//! clock and sends nothing.
 
-use std::{collections::VecDeque, fmt, time::Duration};
+mod condition;
+mod recent;
+mod signals;
+mod watch;
+
+use std::{fmt, time::Duration};
 
 use crate::{Timestamp, word};
+pub use condition::Condition;
+pub use signals::{CatchupSignals, ControlSignals, ItemSignals, LiveSignals, Signals};
+use watch::Watch;
 
-/// Items after which a rate of bad ones means something.
-const RATE_WINDOW: u64 = 10_000;
-const WARN_SHARE: f64 = 0.002;
-const CRITICAL_SHARE: f64 = 0.01;
-const HOURLY_BAD_MAX: u64 = 200;
+/// At most one message about a condition in this time, however often it comes and goes.
 const QUIET: Duration = Duration::from_secs(3600);
+/// A condition is over when it has not held for so long.
+const SETTLED: Duration = Duration::from_secs(60);
 
 word! {
     pub enum Severity {
@@ -18,110 +25,133 @@ word! {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Alert {
-    /// The share of dead letters among the last items.
-    BadShare { severity: Severity, bad: u64, items: u64 },
-    /// Dead letters within the last hour.
-    BadPerHour { bad: u64 },
+word! {
+    pub enum AlertState {
+        Raised = "raised",
+        /// It was raised before, and it is time to tell it again.
+        Lasting = "lasting",
+        Resolved = "resolved",
+    }
 }
 
-impl fmt::Display for Alert {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlertChange {
+    pub condition: Condition,
+    pub severity: Severity,
+    pub state: AlertState,
+    /// One sentence with the figures; of what is resolved, the last that held.
+    pub message: String,
+    /// Whether people should hear of it. What comes back within the hour is written down, but not told anew.
+    pub send: bool,
+}
+
+impl fmt::Display for AlertChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Alert::BadShare { severity, bad, items } => {
-                write!(f, "{severity}: {bad} of the last {items} items became dead letters")
-            }
-            Alert::BadPerHour { bad } => write!(f, "critical: {bad} dead letters within an hour"),
+        match self.state {
+            AlertState::Resolved => write!(f, "resolved: {}", self.message),
+            AlertState::Raised | AlertState::Lasting => write!(f, "{}: {}", self.severity, self.message),
         }
     }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenAlert {
+    pub condition: Condition,
+    pub severity: Severity,
+    pub message: String,
+    pub raised_at: Timestamp,
+}
+
+/// The alerts of one source.
+#[derive(Clone, Debug, Default)]
+pub struct AlertBook {
+    watch: Watch,
+    /// By `Condition as usize`.
+    entries: [Entry; Condition::ALL.len()],
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct AlertRules {
-    window_items: u64,
-    window_bad: u64,
-    /// Dead letters of the last hour, as counted batches.
-    hour: VecDeque<(Timestamp, u64)>,
-    hour_bad: u64,
-    quiet_until: [Option<Timestamp>; 3],
+struct Entry {
+    open: Option<Open>,
+    told_at: Option<Timestamp>,
 }
 
-impl AlertRules {
-    pub fn observe(&mut self, items: u64, bad: u64, now: Timestamp) -> Vec<Alert> {
-        let mut raised = Vec::new();
-        raised.extend(self.observe_share(items, bad, now));
-        raised.extend(self.observe_hour(bad, now));
-        raised
-    }
+#[derive(Clone, Debug)]
+struct Open {
+    message: String,
+    raised_at: Timestamp,
+    told: bool,
+    /// Since when it has not held.
+    clear_since: Option<Timestamp>,
+}
 
-    fn observe_share(&mut self, items: u64, bad: u64, now: Timestamp) -> Option<Alert> {
-        self.window_items += items;
-        self.window_bad += bad;
-        if self.window_items < RATE_WINDOW {
-            return None;
-        }
-        let (items, bad) = (std::mem::take(&mut self.window_items), std::mem::take(&mut self.window_bad));
-        let share = bad as f64 / items as f64;
-        let severity = if share >= CRITICAL_SHARE {
-            Severity::Critical
-        } else if share >= WARN_SHARE {
-            Severity::Warning
-        } else {
-            return None;
+impl AlertBook {
+    pub fn observe(&mut self, signals: &Signals, now: Timestamp) -> Vec<AlertChange> {
+        self.watch.observe(signals, now);
+        let watch = &self.watch;
+        let change = |(condition, entry): (&Condition, &mut Entry)| {
+            let trouble = watch.trouble(*condition, signals);
+            let is_covered = condition.covered_by().is_some_and(|greater| watch.trouble(greater, signals).is_some());
+            let (state, message, send) = match trouble {
+                Some(message) => entry.hold(message, is_covered, now),
+                None => entry.clear(now),
+            }?;
+            Some(AlertChange { condition: *condition, severity: condition.severity(), state, message, send })
         };
-        self.speaks(severity as usize, now).then_some(Alert::BadShare { severity, bad, items })
+        Condition::ALL.iter().zip(&mut self.entries).filter_map(change).collect()
     }
 
-    fn observe_hour(&mut self, bad: u64, now: Timestamp) -> Option<Alert> {
-        if bad > 0 {
-            self.hour.push_back((now, bad));
-            self.hour_bad += bad;
-        }
-        while let Some(&(at, count)) = self.hour.front()
-            && now.since(at) >= QUIET
-        {
-            self.hour_bad -= count;
-            self.hour.pop_front();
-        }
-        (self.hour_bad > HOURLY_BAD_MAX && self.speaks(2, now)).then_some(Alert::BadPerHour { bad: self.hour_bad })
+    /// Takes up an alert that an earlier process left open.
+    pub fn recall(&mut self, alert: OpenAlert) {
+        let OpenAlert { condition, message, raised_at, .. } = alert;
+        let open = Open { message, raised_at, told: true, clear_since: None };
+        self.entries[condition as usize] = Entry { open: Some(open), told_at: Some(raised_at) };
     }
 
-    fn speaks(&mut self, condition: usize, now: Timestamp) -> bool {
-        let quiet = self.quiet_until[condition].is_some_and(|until| now < until);
-        if !quiet {
-            self.quiet_until[condition] = Some(now + QUIET);
+    pub fn open(&self) -> Vec<OpenAlert> {
+        let open = |(condition, entry): (&Condition, &Entry)| {
+            let Open { message, raised_at, .. } = entry.open.clone()?;
+            Some(OpenAlert { condition: *condition, severity: condition.severity(), message, raised_at })
+        };
+        Condition::ALL.iter().zip(&self.entries).filter_map(open).collect()
+    }
+}
+
+type Change = (AlertState, String, bool);
+
+impl Entry {
+    fn hold(&mut self, message: String, is_covered: bool, now: Timestamp) -> Option<Change> {
+        let is_new = self.open.is_none();
+        let open = self.open.get_or_insert_with(|| Open {
+            message: String::new(),
+            raised_at: now,
+            told: false,
+            clear_since: None,
+        });
+        open.message.clone_from(&message);
+        open.clear_since = None;
+        let send = !is_covered && self.told_at.is_none_or(|told_at| now.since(told_at) >= QUIET);
+        if send {
+            open.told = true;
+            self.told_at = Some(now);
         }
-        !quiet
+        match (is_new, send) {
+            (true, _) => Some((AlertState::Raised, message, send)),
+            (false, true) => Some((AlertState::Lasting, message, send)),
+            (false, false) => None,
+        }
+    }
+
+    fn clear(&mut self, now: Timestamp) -> Option<Change> {
+        let open = self.open.as_mut()?;
+        let since = *open.clear_since.get_or_insert(now);
+        if now.since(since) < SETTLED {
+            return None;
+        }
+        let Open { message, told, .. } = self.open.take()?;
+        Some((AlertState::Resolved, message, told))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(seconds: i64) -> Timestamp {
-        Timestamp::from_millis(seconds * 1000)
-    }
-
-    #[test]
-    fn a_share_is_judged_over_ten_thousand_items_and_told_once_an_hour() {
-        let mut rules = AlertRules::default();
-        assert_eq!(rules.observe(9_999, 150, at(0)), []);
-        let critical = Alert::BadShare { severity: Severity::Critical, bad: 150, items: 10_000 };
-        assert_eq!(rules.observe(1, 0, at(1)), [critical]);
-        assert_eq!(rules.observe(10_000, 20, at(2)).len(), 1, "a warning is another condition");
-        assert_eq!(rules.observe(10_000, 20, at(3)), []);
-        assert_eq!(rules.observe(10_000, 20, at(3700)).len(), 1);
-    }
-
-    #[test]
-    fn the_hour_forgets() {
-        let mut rules = AlertRules::default();
-        assert_eq!(rules.observe(1, 200, at(0)), []);
-        assert_eq!(rules.observe(1, 1, at(10)), [Alert::BadPerHour { bad: 201 }]);
-        let mut patient = AlertRules::default();
-        patient.observe(1, 200, at(0));
-        assert_eq!(patient.observe(1, 1, at(3600)), []);
-    }
-}
+mod tests;

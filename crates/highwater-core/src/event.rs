@@ -1,7 +1,12 @@
 //! Everything worth telling, in one enum: it feeds progress, logs, the simulator's recorder and later metrics alike.
 //! Events carry no bodies and no credentials.
 
-use crate::{Alert, FailureKind, Key, Moment, Position, SegmentId, SegmentStatus, Span, StreamId, Timestamp};
+use std::time::Duration;
+
+use crate::{
+    AgeCounts, AlertChange, BlindWindow, Failure, FailureKind, Key, Moment, Position, Rescan, RescanReason, SegmentId,
+    SegmentStatus, Span, StreamId, Timestamp,
+};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
@@ -31,6 +36,7 @@ pub enum Event {
     Committed {
         segment: SegmentId,
         batch: BatchCounts,
+        took: Duration,
     },
     KeyFailed {
         key: Key,
@@ -87,7 +93,45 @@ pub enum Event {
     Compared {
         keys: u64,
     },
-    Alert(Alert),
+    Alert(AlertChange),
+    /// The remote tells us of changes from now on.
+    FeedConnected {
+        feed: &'static str,
+    },
+    FeedLost {
+        feed: &'static str,
+        failure: Failure,
+        retry_in: Duration,
+    },
+    /// Nobody has listened since then.
+    BlindSince {
+        at: Timestamp,
+    },
+    /// Everything that may have changed unheard has been looked at again.
+    BlindWindowClosed {
+        window: BlindWindow,
+    },
+    RescanBegan {
+        reason: RescanReason,
+        span: Span,
+    },
+    RescanSealed {
+        rescan: Rescan,
+    },
+    /// Objects the remote told of are durable.
+    LiveCommitted {
+        batch: BatchCounts,
+        ages: AgeCounts,
+        took: Duration,
+    },
+    /// An object the remote told of could not be had within a few tries, and is looked for as any other from now on.
+    LiveDeferred {
+        key: Key,
+    },
+    LiveWorkerFell,
+    /// This process listens from now on; the others stand by.
+    RoleTaken,
+    RoleLost,
     Stopping,
 }
 
@@ -97,6 +141,8 @@ pub struct BatchCounts {
     pub new: u64,
     pub changed: u64,
     pub unchanged: u64,
+    /// Not stored, because a row came in since they were asked for that says something else.
+    pub behind: u64,
     pub missing: u64,
     pub excluded: u64,
     pub retrying: u64,
@@ -116,6 +162,7 @@ impl BatchCounts {
         self.new += other.new;
         self.changed += other.changed;
         self.unchanged += other.unchanged;
+        self.behind += other.behind;
         self.missing += other.missing;
         self.excluded += other.excluded;
         self.retrying += other.retrying;

@@ -7,6 +7,7 @@ mod failure;
 mod frontier;
 mod lane;
 mod lease;
+mod live;
 mod name;
 mod outage;
 pub mod planted;
@@ -22,12 +23,16 @@ mod verdict;
 mod word;
 
 pub use account::{Account, AccountReport, AccountView, Closed, Pause, SHARE_LEAST, Sharer};
-pub use alert::{Alert, AlertRules, Severity};
+pub use alert::{
+    AlertBook, AlertChange, AlertState, CatchupSignals, Condition, ControlSignals, ItemSignals, LiveSignals, OpenAlert,
+    Severity, Signals,
+};
 pub use event::{BatchCounts, Event, Observer};
 pub use failure::{Failure, FailureKind};
 pub use frontier::{Frontier, Overlap};
 pub use lane::Lane;
 pub use lease::{Epoch, Fenced, Lease, LeaseState, WorkerId};
+pub use live::{AGE_BOUNDS, AGE_CLASSES, AgeCounts, BlindWindow, Rescan, RescanId, RescanReason, WindowId};
 pub use name::{BadName, Key, KeySet, SourceName, StreamId, StreamName};
 pub use outage::{Health, OutageWatch};
 pub use record::{Body, Change, Record, Value};

@@ -13,10 +13,13 @@ pub enum Bug {
     KidsNotReplaced,
     ReservationLimiter,
     ThrottleCountsAsStrike,
+    CursorPastQueue,
+    NamedInFlightForgotten,
+    LateAnswerWins,
 }
 
 impl Bug {
-    pub const ALL: [Bug; 10] = [
+    pub const ALL: [Bug; 13] = [
         Bug::FenceSkipped,
         Bug::FrontierOverGap,
         Bug::StateBeforeData,
@@ -27,6 +30,9 @@ impl Bug {
         Bug::KidsNotReplaced,
         Bug::ReservationLimiter,
         Bug::ThrottleCountsAsStrike,
+        Bug::CursorPastQueue,
+        Bug::NamedInFlightForgotten,
+        Bug::LateAnswerWins,
     ];
 }
 

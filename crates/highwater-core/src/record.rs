@@ -24,6 +24,8 @@ pub struct Record {
     pub key: Key,
     pub table: &'static Table,
     pub body: Body,
+    /// The remote's mark of this body, if it gave one.
+    pub tag: Option<String>,
 }
 
 /// The columns of a row in the order of its table, and its list of edges.
@@ -41,6 +43,8 @@ pub enum Change {
     /// Only the order of the edges: rewritten, but not a version.
     Reordered,
     Changed,
+    /// Not stored: what is there came in while this was on its way, and says something else.
+    Behind,
 }
 
 impl Body {

@@ -40,7 +40,7 @@ pub struct Edges {
 }
 
 /// A table of mirrored objects. Besides these columns every such table has `first_seen_at`, `last_fetched_at`,
-/// `last_changed_at` and `row_check`, which the store keeps.
+/// `last_changed_at`, `row_check` and `etag`, which the store keeps.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Table {
     pub name: &'static str,
@@ -48,6 +48,8 @@ pub struct Table {
     pub edges: Option<Edges>,
     /// Where earlier bodies go.
     pub versions: Option<&'static str>,
+    /// The column that says when an object was made, in seconds since 1970.
+    pub time: Option<&'static str>,
 }
 
 impl Table {

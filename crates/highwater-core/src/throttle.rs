@@ -19,7 +19,7 @@ pub use gate::{GateState, PauseReason};
 pub use permit::{Outcome, Permit};
 pub use queue::Ticket;
 pub use settings::{Growth, InFlight, Learned, OnSlow, Policy, Rate, Settings, Window};
-pub use snapshot::{Limit, Snapshot, Totals};
+pub use snapshot::{ClosedFor, Limit, Snapshot, Totals};
 
 use crate::{Lane, Moment};
 use concurrency::Concurrency;
@@ -153,7 +153,7 @@ impl Throttle {
             waiting: Lane::ALL.map(|lane| self.queue.waiting(lane)),
             gate: self.gate.state(now),
             limit: self.queue.head().map_or(Limit::Nothing, |head| self.limit_of(head.cost, now)),
-            totals: self.totals,
+            totals: self.totals_at(now),
         }
     }
 
@@ -196,6 +196,9 @@ impl Throttle {
     /// Callers read the clock before they take the lock, so `now` may be a little behind.
     fn tick(&mut self, now: Moment) -> Moment {
         let elapsed = now.since(self.now);
+        if !elapsed.is_zero() {
+            self.totals = self.totals_at(now);
+        }
         self.now = self.now.max(now);
         if let Some(pace) = &mut self.pace {
             if self.limit == Limit::Rate {
@@ -206,6 +209,15 @@ impl Throttle {
             }
         }
         self.now
+    }
+
+    /// Between two calls the gate only ever opens by itself, at a time it knows.
+    fn totals_at(&self, now: Moment) -> Totals {
+        let mut totals = self.totals;
+        if let GateState::Closed { until, reason } = self.gate.state(self.now) {
+            totals.closed.add(reason, until.min(now).since(self.now));
+        }
+        totals
     }
 
     /// The rate comes last: it is named, and grows, only when nothing else is in the way.

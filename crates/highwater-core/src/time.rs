@@ -17,6 +17,10 @@ impl Timestamp {
         self.0
     }
 
+    pub fn minus(self, time: Duration) -> Timestamp {
+        Timestamp(self.0.saturating_sub(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)))
+    }
+
     /// Time passed since `earlier`; zero when the wall clock was set back.
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))

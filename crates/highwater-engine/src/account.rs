@@ -124,3 +124,13 @@ impl AccountLink {
         }
     }
 }
+
+/// Gives the share back. One that is not given back ends by itself.
+pub(crate) async fn leave(engine: &Engine, worker: &WorkerId) {
+    const PATIENCE: Duration = Duration::from_millis(500);
+    tokio::select! {
+        biased;
+        _ = engine.store.leave(worker) => {}
+        () = engine.world.clock.sleep(PATIENCE) => {}
+    }
+}

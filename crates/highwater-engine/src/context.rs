@@ -105,6 +105,7 @@ impl Engine {
         match self.world.stop.deadline(clock, self.settings.patience.stop) {
             Some(deadline) => clock.sleep_until(deadline.min(clock.moment() + wait.min(STORE_WAIT_STOPPING))).await,
             None => tokio::select! {
+                biased;
                 () = clock.sleep(wait) => {}
                 () = self.world.stop.asked() => {}
             },

@@ -15,18 +15,21 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    AlertRules, BatchCounts, Event, FailureKind, KeySet, Moment, SegmentId, Span, Timestamp, WorkerId,
+    AlertBook, BatchCounts, Event, FailureKind, KeySet, Moment, Purpose, SegmentId, Span, Timestamp, WorkerId,
 };
-use highwater_sources::Density;
+use highwater_sources::{Density, Tags};
 use highwater_store::{Claim, Claimed, Known, StoreError};
-use tokio::task::{Id as TaskId, JoinHandle, JoinSet};
+use tokio::{
+    sync::Notify,
+    task::{Id as TaskId, JoinHandle, JoinSet},
+};
 
 use crate::{
     EngineError,
-    account::AccountLink,
+    duties::DutyWatch,
     error::Result,
     refusal::RefusalWatch,
-    work::{Job, SegmentWork},
+    work::{Job, Marks, SegmentWork},
     worker::{JobEnd, JobError, Worker},
 };
 use ahead::Ahead;
@@ -42,6 +45,8 @@ pub(crate) enum Scope {
     AtHand,
     /// Also what falls due within the run's patience.
     Patient,
+    /// Whatever comes, until a stop.
+    Endless,
 }
 
 /// Why a drain ended.
@@ -77,12 +82,11 @@ pub(crate) struct Dispatcher {
     probing: Option<BoxFuture<'static, Result<(), highwater_core::Failure>>>,
     head_deadline: Option<Moment>,
     panics_in_row: u32,
-    alerts: AlertRules,
+    alerts: AlertBook,
     refusals: RefusalWatch,
-    /// Hands out permits when their time has come.
-    driver: JoinHandle<()>,
-    /// Shares the account with other processes.
-    account: JoinHandle<()>,
+    duties: DutyWatch,
+    /// There may be more to claim than when it was last asked.
+    news: Arc<Notify>,
     beating: Option<JoinHandle<Result<Vec<SegmentId>, StoreError>>>,
     beats_failed: u32,
     pub(crate) totals: BatchCounts,
@@ -90,8 +94,6 @@ pub(crate) struct Dispatcher {
 
 impl Drop for Dispatcher {
     fn drop(&mut self) {
-        self.driver.abort();
-        self.account.abort();
         if let Some(beating) = &self.beating {
             beating.abort();
         }
@@ -102,15 +104,14 @@ impl Drop for Dispatcher {
 }
 
 impl Dispatcher {
-    pub(crate) fn new(worker: Worker, owner: WorkerId, account: AccountLink) -> Self {
-        let source = worker.engine.source.clone();
+    pub(crate) fn new(worker: Worker, owner: WorkerId, duties: DutyWatch) -> Self {
         let refusals = RefusalWatch::new(&worker.engine);
         let ahead = Ahead::new(&worker.engine, &worker.stream);
         Dispatcher {
             worker,
             owner,
-            driver: tokio::spawn(async move { source.gateway().drive().await }),
-            account: tokio::spawn(account.keep()),
+            duties,
+            news: Arc::default(),
             beating: None,
             beats_failed: 0,
             open: BTreeMap::new(),
@@ -125,10 +126,15 @@ impl Dispatcher {
             probing: None,
             head_deadline: None,
             panics_in_row: 0,
-            alerts: AlertRules::default(),
+            alerts: AlertBook::default(),
             refusals,
             totals: BatchCounts::default(),
         }
+    }
+
+    /// To be told when something was planned.
+    pub(crate) fn news(&self) -> Arc<Notify> {
+        self.news.clone()
     }
 
     /// Works until nothing is left to do in `scope`, or something ends the run early. Leases still open are given back.
@@ -153,12 +159,12 @@ impl Dispatcher {
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let stop = self.worker.engine.world.stop.clone();
         let clock = self.worker.engine.world.clock.clone();
-        let turns = self.worker.turns.clone();
+        let (turns, news) = (self.worker.turns.clone(), self.news.clone());
         loop {
             self.start_jobs();
             self.start_claim();
             self.start_probe().await?;
-            if let Some(end) = self.hopeless() {
+            if let Some(end) = self.hopeless(scope) {
                 return Ok(end);
             }
             let wake = match self.idle(scope).await? {
@@ -176,8 +182,8 @@ impl Dispatcher {
                 }
                 () = turns.over() => {}
                 probed = awaited(&mut self.probing) => self.handle_probed(probed),
-                _ = &mut self.driver => return Err(EngineError::TaskDied("the throttle's driver".into())),
-                _ = &mut self.account => return Err(EngineError::TaskDied("the account's beat".into())),
+                died = self.duties.died() => return Err(EngineError::TaskDied(died.into())),
+                () = news.notified() => self.claim_again_at = None,
                 _ = beat.tick() => self.start_beat(),
                 beaten = awaited(&mut self.beating) => {
                     let beaten = beaten.map_err(|died| EngineError::TaskDied(format!("a heartbeat: {died}")))?;
@@ -289,22 +295,39 @@ async fn prepare(worker: &Worker, claimed: Claimed) -> Result<Prepared> {
     let (keys, known) = if span.is_empty() {
         (KeySet::Range(span), Known::default())
     } else {
-        let discovered = engine.source.discover(&spec.name, span, &worker.control_call()).await;
-        let keys = discovered.map_err(EngineError::Remote)?;
+        let keys = discover(worker, span).await?;
         let known = engine.steady(|| engine.store.known(&worker.stream.id, spec.table, &keys)).await?;
         (keys, known)
     };
+    let marks = if claimed.purpose == Purpose::Rescan {
+        let read_at = Some(engine.now());
+        let tags = Tags::Asked(engine.steady(|| engine.store.tags(spec.table, &keys)).await?.into());
+        Marks { tags, read_at }
+    } else {
+        Marks::default()
+    };
     let (segment, span) = (claimed.lease.segment, claimed.span);
-    let (work, jobs) = SegmentWork::new(claimed, keys, known, worker.stream.policy.job_size);
+    let (work, jobs) = SegmentWork::new(claimed, keys, known, marks, worker.stream.policy.job_size);
     engine.emit(Event::Claimed { segment, span, keys: jobs.iter().map(|job| job.keys.len() as u64).sum() });
     Ok((Arc::new(work), jobs))
 }
 
-/// What to look at again. Where every position is a key the rows themselves say what is missing, which also finds a row
+async fn discover(worker: &Worker, span: Span) -> Result<KeySet> {
+    let engine = &worker.engine;
+    match worker.stream.spec.density {
+        Density::Named(_) => Ok(KeySet::List(engine.steady(|| engine.store.listed(&worker.stream.id, span)).await?)),
+        Density::Dense | Density::Sparse => {
+            let discovered = engine.source.discover(&worker.stream.spec.name, span, &worker.control_call()).await;
+            discovered.map_err(EngineError::Remote)
+        }
+    }
+}
+
+/// What to look at again. Where the keys are known without asking the remote, the rows themselves say what is missing, which also finds a row
 /// that went missing behind the cursor; elsewhere the cursor spares a second listing.
 fn scan_span(density: Density, claimed: &Claimed) -> Span {
     match density {
-        Density::Dense => claimed.span,
+        Density::Dense | Density::Named(_) => claimed.span,
         Density::Sparse => claimed.rest(),
     }
 }

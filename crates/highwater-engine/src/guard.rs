@@ -26,7 +26,7 @@ impl Guard {
                     state.watch.saw_success(at);
                     state.last_good = Some(answer.key.clone());
                 }
-                Fetched::Absent | Fetched::Excluded { .. } => state.watch.saw_success(at),
+                Fetched::Absent | Fetched::Unchanged | Fetched::Excluded { .. } => state.watch.saw_success(at),
                 Fetched::Failed(failure) => state.watch.saw_failure(failure.kind, now),
                 Fetched::Skipped => {}
             }

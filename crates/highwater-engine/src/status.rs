@@ -1,6 +1,6 @@
 //! How far a mirror is, as plain numbers for people and scripts.
 
-use highwater_core::{ExceptionState, Position, SegmentStatus, SourceName, Span, StreamId, Timestamp};
+use highwater_core::{BadName, ExceptionState, Position, SegmentStatus, SourceName, Span, StreamId, Timestamp};
 use highwater_sources::StreamSpec;
 use highwater_store::{Counts, Outlook, Result, Store, StreamRow};
 
@@ -22,6 +22,10 @@ pub struct StreamStatus {
 }
 
 impl StreamStatus {
+    pub fn id(&self) -> std::result::Result<StreamId, BadName> {
+        Ok(StreamId { source: self.source.clone(), stream: self.stream.parse()? })
+    }
+
     pub fn exceptions(&self, state: ExceptionState) -> u64 {
         self.counts.exceptions_in(state)
     }
@@ -59,6 +63,15 @@ impl StreamStatus {
 pub async fn store_status(store: &dyn Store) -> Result<Vec<StreamStatus>> {
     let mut all = Vec::new();
     for row in store.streams().await?.into_iter().filter(|row| !row.span.is_empty()) {
+        all.push(row_status(store, row).await?);
+    }
+    Ok(all)
+}
+
+/// As `store_status`, of one source.
+pub async fn stream_statuses(store: &dyn Store, source: &SourceName) -> Result<Vec<StreamStatus>> {
+    let mut all = Vec::new();
+    for row in store.streams().await?.into_iter().filter(|row| !row.span.is_empty() && row.id.source == *source) {
         all.push(row_status(store, row).await?);
     }
     Ok(all)

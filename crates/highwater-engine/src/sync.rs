@@ -5,17 +5,19 @@ use std::{sync::Arc, time::Duration};
 use highwater_core::{
     BatchCounts, Event, ExceptionState, Failure, FailureKind, Lane, Moment, Position, Span, Timestamp, WorkerId,
 };
-use highwater_sources::{Beat, Call, StreamSpec};
-use highwater_store::{RunEnd, RunOutcome, RunStart, StreamRow};
+use highwater_sources::{Beat, Call, Following, StreamSpec};
+use highwater_store::{RunOutcome, StreamRow};
 
 use crate::{
     EngineError,
-    account::AccountLink,
+    account::{self, AccountLink},
     context::{Engine, StreamContext},
     dispatcher::{Dispatcher, DrainEnd, Scope},
+    duties::Duties,
     error::Result,
     planner::{self, Range},
     refusal::RefusalWatch,
+    run::RunLog,
     status::StreamStatus,
     worker::Worker,
 };
@@ -81,10 +83,10 @@ pub struct SyncReport {
 }
 
 impl Engine {
-    /// Catches every stream up, one after the other.
+    /// Catches every stream up that is not left to `serve`, one after the other.
     pub async fn sync(&self, request: &SyncRequest) -> Result<Vec<SyncReport>> {
         let mut reports = Vec::new();
-        for spec in self.source.streams() {
+        for spec in self.source.streams().iter().filter(|spec| spec.follows == Following::Sync) {
             reports.push(self.sync_stream(spec, request).await?);
         }
         Ok(reports)
@@ -98,7 +100,7 @@ impl Engine {
             Err(error) => {
                 // The first error is the one to tell; a run that cannot be recorded as failed stays `running` until the
                 // store is opened again.
-                run.record_end(RunOutcome::Failed, &BatchCounts::default()).await.ok();
+                run.log.end(RunOutcome::Failed, &BatchCounts::default()).await.ok();
                 Err(error)
             }
         }
@@ -117,21 +119,13 @@ struct Worked {
 struct Run<'a> {
     engine: &'a Engine,
     stream: Arc<StreamContext>,
-    id: String,
-    began: Moment,
-    requests_before: u64,
+    log: RunLog,
 }
 
 impl<'a> Run<'a> {
     async fn begin(engine: &'a Engine, spec: &StreamSpec) -> Result<Run<'a>> {
         let stream = Arc::new(StreamContext::new(engine, spec));
-        let id = engine.world.entropy.id();
-        let workers = engine.settings.sizes.in_flight;
-        let start =
-            RunStart { id: id.clone(), source: engine.name.clone(), command: "sync", workers, at: engine.now() };
-        engine.steady(|| engine.store.begin_run(&start)).await?;
-        let requests_before = engine.source.gateway().traffic().requests;
-        Ok(Run { engine, stream, id, began: engine.world.clock.moment(), requests_before })
+        Ok(Run { engine, stream, log: RunLog::begin(engine, "sync").await? })
     }
 
     async fn work(&self, request: &SyncRequest) -> Result<Worked> {
@@ -139,18 +133,14 @@ impl<'a> Run<'a> {
         let owner = engine.world.entropy.worker_id();
         let account = AccountLink::join(engine, owner.clone()).await?;
         let worked = self.work_as(&owner, account, request).await;
-        tokio::select! {
-            biased;
-            // A share that is not given back ends by itself.
-            _ = engine.store.leave(&owner) => {}
-            () = engine.world.clock.sleep(LEAVE_PATIENCE) => {}
-        }
+        account::leave(engine, &owner).await;
         worked
     }
 
     async fn work_as(&self, owner: &WorkerId, account: AccountLink, request: &SyncRequest) -> Result<Worked> {
         let worker = Worker::new(self.engine.clone(), self.stream.clone());
-        let mut dispatcher = Dispatcher::new(worker, owner.clone(), account);
+        let duties = Duties::start(self.engine, account);
+        let mut dispatcher = Dispatcher::new(worker, owner.clone(), duties.watch());
         let head = match self.finish_at_hand(&mut dispatcher).await? {
             Ok(head) => head,
             Err(end) => return Ok(Worked { end, batch: dispatcher.totals, newest: None }),
@@ -243,7 +233,7 @@ impl<'a> Run<'a> {
     async fn ask<T>(&self, question: impl AsyncFn(&Call) -> Result<T, Failure>) -> Result<Result<T, DrainEnd>> {
         let engine = self.engine;
         let clock = &engine.world.clock;
-        let call = Call { lane: Lane::Live, beat: Beat::new(clock.clone()) };
+        let call = Call::new(Lane::Live, Beat::new(clock.clone()));
         let began = clock.moment();
         let answer = async {
             let mut attempt = 0;
@@ -288,35 +278,14 @@ impl<'a> Run<'a> {
                 Ending::Incomplete(Left::GateClosed { until: self.engine.now() + wait })
             }
         };
-        self.record_end(ending.outcome(), &batch).await?;
+        self.log.end(ending.outcome(), &batch).await?;
         Ok(SyncReport {
             status,
             ending,
             batch,
-            requests: self.requests(),
+            requests: self.log.requests(),
             throttled: self.engine.source.gateway().traffic().throttled,
-            duration: self.engine.world.clock.moment().since(self.began),
+            duration: self.log.lasted(),
         })
     }
-
-    fn requests(&self) -> u64 {
-        self.engine.source.gateway().traffic().requests - self.requests_before
-    }
-
-    async fn record_end(&self, outcome: RunOutcome, batch: &BatchCounts) -> Result<()> {
-        let engine = self.engine;
-        let items = batch.stored() + batch.missing + batch.excluded;
-        let end = RunEnd {
-            id: self.id.clone(),
-            source: engine.name.clone(),
-            outcome,
-            items,
-            requests: self.requests(),
-            at: engine.now(),
-        };
-        engine.steady(|| engine.store.end_run(&end)).await?;
-        Ok(())
-    }
 }
-
-const LEAVE_PATIENCE: Duration = Duration::from_millis(500);

@@ -5,7 +5,7 @@ mod books;
 mod remote;
 
 use highwater_core::{ExceptionState, Key};
-use highwater_sources::StreamSpec;
+use highwater_sources::{Following, StreamSpec};
 use highwater_store::{ChainCheck, Page};
 
 use crate::{Engine, StreamStatus, error::Result};
@@ -128,7 +128,7 @@ impl VerifyReport {
 impl Engine {
     pub async fn verify(&self, sample: Sample) -> Result<VerifyReport> {
         let mut streams = Vec::new();
-        for spec in self.source.streams() {
+        for spec in self.source.streams().iter().filter(|spec| spec.follows == Following::Sync) {
             streams.push(self.verify_stream(spec, sample).await?);
         }
         let (ledger_lines, ledger_error) = self.verify_ledger().await?;

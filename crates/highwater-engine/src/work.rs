@@ -2,18 +2,21 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Mutex,
+    sync::{Arc, Mutex},
 };
 
 use highwater_core::{
     Exception, Failure, History, Key, KeySet, Lane, Lease, Position, Purpose, Span, Timestamp, halves,
 };
+use highwater_sources::Tags;
 use highwater_store::{Claimed, Known};
 
 /// A batch of keys of one segment.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
     id: JobId,
+    /// Where its first key is on the axis, if its keys have a place there.
+    start: Option<i64>,
     pub(crate) keys: Vec<Key>,
     pub(crate) lane: Lane,
     /// How often the batch as a whole has failed.
@@ -22,23 +25,38 @@ pub(crate) struct Job {
     pub(crate) blame: Option<Failure>,
 }
 
+/// What the remote is shown of stored bodies, and since when those may be others.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Marks {
+    pub(crate) tags: Tags,
+    pub(crate) read_at: Option<Timestamp>,
+}
+
+impl Marks {
+    /// None is shown: the remote is to say what there is.
+    pub(crate) fn unshown(&self) -> Marks {
+        let tags = match self.tags {
+            Tags::NotAsked => Tags::NotAsked,
+            Tags::Asked(_) => Tags::Asked(Arc::default()),
+        };
+        Marks { tags, read_at: None }
+    }
+}
+
 /// Unique among the jobs of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct JobId(usize);
 
-impl Job {
-    fn start(&self) -> Option<i64> {
-        self.keys.first().and_then(Key::number)
-    }
-}
-
 /// Shared by the jobs of a segment; the mutex is held for a few instructions and never over an await.
 pub(crate) struct SegmentWork {
     pub(crate) lease: Lease,
+    pub(crate) purpose: Purpose,
     pub(crate) span: Span,
     exceptions: BTreeMap<Key, Exception>,
     /// Keys that have a row already.
     stored: BTreeSet<Key>,
+    /// The marks of stored bodies that are looked at again.
+    pub(crate) marks: Marks,
     state: Mutex<WorkState>,
 }
 
@@ -49,6 +67,8 @@ struct WorkState {
     next_id: usize,
     /// First positions of the jobs in scan order that are not committed yet.
     open_starts: BTreeSet<i64>,
+    /// Keys are positions. A name may look like a number, and is none.
+    is_placed: bool,
     /// Keys were left untried; the segment cannot be closed now.
     unfinished: bool,
     lost: bool,
@@ -56,22 +76,31 @@ struct WorkState {
 
 impl SegmentWork {
     /// Cuts what is left of a claimed segment into jobs.
-    pub(crate) fn new(claimed: Claimed, keys: KeySet, known: Known, job_size: usize) -> (SegmentWork, Vec<Job>) {
+    pub(crate) fn new(
+        claimed: Claimed,
+        keys: KeySet,
+        known: Known,
+        marks: Marks,
+        job_size: usize,
+    ) -> (SegmentWork, Vec<Job>) {
         let rest = claimed.rest();
+        let is_placed = matches!(keys, KeySet::Range(_));
         let due: BTreeSet<Key> = claimed.due.iter().map(|exception| exception.key.clone()).collect();
         let mut open = open_keys(keys, &known, claimed.purpose, rest);
         open.retain(|key| !due.contains(key));
         let exceptions = known.exceptions.into_iter().chain(claimed.due);
         let due: Vec<Key> = due.into_iter().collect();
-        let mut state = WorkState::default();
+        let mut state = WorkState { is_placed, ..WorkState::default() };
         let mut jobs = Vec::new();
         for (lane, keys) in [(Lane::Retry, due), (Lane::Backfill, open)] {
             jobs.extend(keys.chunks(job_size).map(|keys| state.add(keys.to_vec(), lane)));
         }
         let work = SegmentWork {
             lease: claimed.lease,
+            purpose: claimed.purpose,
             span: claimed.span,
             stored: known.stored,
+            marks,
             exceptions: exceptions.map(|exception| (exception.key.clone(), exception)).collect(),
             state: Mutex::new(state),
         };
@@ -95,11 +124,15 @@ impl SegmentWork {
         self.stored.contains(key)
     }
 
-    /// Where the cursor stands once `job` is committed: everything before it is settled or has a row.
-    pub(crate) fn cursor_after(&self, job: &Job) -> Position {
+    /// Where the cursor stands once `job` is committed: everything before it is settled or has a row. Keys without a
+    /// place on the axis are behind it only all together.
+    pub(crate) fn cursor_after(&self, job: &Job) -> Option<Position> {
         let state = self.lock();
-        let next = state.open_starts.iter().find(|start| Some(**start) != job.start());
-        next.map_or(self.span.end(), |start| Position(*start))
+        if job.start.is_none() && state.open_jobs.iter().any(|open| *open != job.id) {
+            return None;
+        }
+        let next = state.open_starts.iter().find(|start| Some(**start) != job.start);
+        Some(next.map_or(self.span.end(), |start| Position(*start)))
     }
 
     /// A job is committed; true when no other is left and the segment can be closed.
@@ -146,18 +179,19 @@ impl SegmentWork {
 impl WorkState {
     /// Due exceptions lie anywhere; only jobs of the scan hold the cursor back.
     fn add(&mut self, keys: Vec<Key>, lane: Lane) -> Job {
-        let job = Job { id: JobId(self.next_id), keys, lane, failures: 0, blame: None };
+        let start = keys.first().and_then(Key::number).filter(|_| self.is_placed);
+        let job = Job { id: JobId(self.next_id), start, keys, lane, failures: 0, blame: None };
         self.next_id += 1;
         self.open_jobs.insert(job.id);
         if lane == Lane::Backfill {
-            self.open_starts.extend(job.start());
+            self.open_starts.extend(job.start);
         }
         job
     }
 
     fn remove(&mut self, job: &Job) {
         self.open_jobs.remove(&job.id);
-        if let Some(start) = job.start() {
+        if let Some(start) = job.start {
             self.open_starts.remove(&start);
         }
     }
@@ -167,11 +201,14 @@ impl WorkState {
 fn open_keys(keys: KeySet, known: &Known, purpose: Purpose, rest: Span) -> Vec<Key> {
     let excepted: BTreeSet<&Key> = known.exceptions.iter().map(|exception| &exception.key).collect();
     let is_open = |key: &Key| match purpose {
-        Purpose::Rescan => key.number().is_none_or(|position| rest.contains(Position(position))),
+        Purpose::Rescan => true,
         Purpose::Catchup => !(known.stored.contains(key) || excepted.contains(key)),
     };
     match keys {
-        KeySet::Range(span) => (span.start().0..span.end().0).map(Key::Number).filter(is_open).collect(),
+        KeySet::Range(span) => {
+            let span = if purpose == Purpose::Rescan { span.intersect(rest) } else { span };
+            (span.start().0..span.end().0).map(Key::Number).filter(is_open).collect()
+        }
         KeySet::List(list) => list.into_iter().filter(is_open).collect(),
     }
 }
@@ -208,7 +245,7 @@ mod tests {
     fn work(due: &[i64]) -> (SegmentWork, Vec<Job>) {
         let claimed = claimed(due);
         let keys = KeySet::Range(claimed.span);
-        SegmentWork::new(claimed, keys, Known::default(), 20)
+        SegmentWork::new(claimed, keys, Known::default(), Marks::default(), 20)
     }
 
     #[test]
@@ -232,10 +269,19 @@ mod tests {
     }
 
     #[test]
+    fn keys_without_a_place_are_behind_the_cursor_only_all_together() {
+        let names = ["a", "7", "c"].map(Key::from).to_vec();
+        let (work, jobs) = SegmentWork::new(claimed(&[]), KeySet::List(names), Known::default(), Marks::default(), 2);
+        assert_eq!(work.cursor_after(&jobs[0]), None);
+        work.finish_job(&jobs[0]);
+        assert_eq!(work.cursor_after(&jobs[1]), Some(Position(41)));
+    }
+
+    #[test]
     fn due_retries_go_ahead_of_the_scan_of_the_same_segment() {
         let (work, jobs) = work(&[7, 30]);
         let lanes: Vec<_> = jobs.iter().map(|job| (job.lane, job.keys.len())).collect();
         assert_eq!(lanes, [(Lane::Retry, 2), (Lane::Backfill, 20), (Lane::Backfill, 18)]);
-        assert_eq!(work.cursor_after(&jobs[1]), Position(22), "a retry does not hold the cursor back");
+        assert_eq!(work.cursor_after(&jobs[1]), Some(Position(22)), "a retry does not hold the cursor back");
     }
 }

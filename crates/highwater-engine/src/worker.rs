@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use highwater_core::{
-    BatchCounts, Event, Failure, FailureKind, History, Judge, Key, Lane, Record, Settlement, Strike, Timestamp,
-    Verdict, halves,
+    BatchCounts, Event, Failure, FailureKind, History, Judge, Key, Lane, Position, Purpose, Record, Settlement, Strike,
+    Timestamp, Verdict, halves, schema::Table,
 };
-use highwater_sources::{Answer, Beat, Call, Density, Fetched};
+use highwater_sources::{Answer, Beat, Call, Density, Fetched, Tags};
 use highwater_store::{Close, Closed, Commit, ErrorKind, StoreError};
 
 use crate::{
@@ -55,40 +55,73 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn new(engine: Engine, stream: Arc<StreamContext>) -> Self {
+        Worker::guarded(engine, stream, Arc::default())
+    }
+
+    /// Beside others that meet the same remote: what befalls all of them at once is seen as one.
+    pub(crate) fn guarded(engine: Engine, stream: Arc<StreamContext>, guard: Arc<Guard>) -> Self {
         let keys = engine.settings.keys_fetching(stream.policy.job_size);
-        Worker { engine, stream, guard: Arc::default(), turns: Turns::new(keys) }
+        Worker { engine, stream, guard, turns: Turns::new(keys) }
     }
 
     pub(crate) async fn run(&self, work: &SegmentWork, job: &Job, beat: &Beat, turn: Turn) -> Result<JobEnd, JobError> {
-        let answers = self.answers(job, beat).await?;
-        drop(turn);
-        let sorted = self.judge(work, answers);
         let mut batch = BatchCounts::default();
-        let cursor = if sorted.skipped { None } else { Some(work.cursor_after(job)) };
-        match self.commit(work, sorted.records, sorted.settlements, cursor, &mut batch).await {
-            Err(JobError::Store(error)) if error.kind == ErrorKind::Fenced => return Ok(self.lost(work)),
-            other => other?,
-        }
-        self.engine.emit(Event::Committed { segment: work.lease.segment, batch });
-        if sorted.skipped {
-            work.abandon_job(job);
-            return Ok(JobEnd::Interrupted { batch });
+        let mut turn = Some(turn);
+        let mut marks = work.marks.clone();
+        loop {
+            let asked_at = marks.read_at.unwrap_or(self.engine.now());
+            let answers = self.answers(job, marks.tags.clone(), beat).await?;
+            drop(turn.take());
+            let sorted = self.judge(work, answers);
+            let skipped = sorted.skipped;
+            let looked = match self.commit_look(work, job, sorted, asked_at).await {
+                Err(JobError::Store(error)) if error.kind == ErrorKind::Fenced => return Ok(self.lost(work)),
+                other => other?,
+            };
+            batch.add(&looked);
+            if skipped {
+                work.abandon_job(job);
+                return Ok(JobEnd::Interrupted { batch });
+            }
+            if looked.behind == 0 {
+                break;
+            }
+            // Somebody else has just stored something, which does not happen for ever.
+            marks = marks.unshown();
+            self.engine.world.clock.sleep(ASK_AGAIN).await;
         }
         let closed = if work.finish_job(job) { self.close(work).await? } else { None };
         Ok(JobEnd::Committed { batch, closed })
     }
 
-    /// Heads and listings go ahead of all mirrored work.
-    pub(crate) fn control_call(&self) -> Call {
-        Call { lane: Lane::Live, beat: Beat::new(self.engine.world.clock.clone()) }
+    /// One look at the keys of a job, as it is to be written.
+    async fn commit_look(
+        &self,
+        work: &SegmentWork,
+        job: &Job,
+        sorted: Sorted,
+        asked_at: Timestamp,
+    ) -> Result<BatchCounts, JobError> {
+        let mut batch = BatchCounts::default();
+        let cursor = if sorted.skipped { None } else { work.cursor_after(job) };
+        let began = self.engine.world.clock.moment();
+        self.commit(work, sorted, asked_at, cursor, &mut batch).await?;
+        let took = self.engine.world.clock.moment().since(began);
+        self.engine.emit(Event::Committed { segment: work.lease.segment, batch, took });
+        Ok(batch)
     }
 
-    async fn answers(&self, job: &Job, beat: &Beat) -> Result<Vec<Answer>, JobError> {
+    /// Heads and listings go ahead of all mirrored work.
+    pub(crate) fn control_call(&self) -> Call {
+        Call::new(Lane::Live, Beat::new(self.engine.world.clock.clone()))
+    }
+
+    async fn answers(&self, job: &Job, tags: Tags, beat: &Beat) -> Result<Vec<Answer>, JobError> {
         if let Some(failure) = &job.blame {
             let fetched = Fetched::Failed(failure.clone());
             return Ok(job.keys.iter().map(|key| Answer { key: key.clone(), fetched: fetched.clone() }).collect());
         }
-        let call = Call { lane: job.lane, beat: beat.clone() };
+        let call = Call { tags, ..Call::new(job.lane, beat.clone()) };
         let answers =
             self.engine.source.fetch(&self.stream.spec.name, &job.keys, &call).await.map_err(JobError::Batch)?;
         if answers.len() == job.keys.len() {
@@ -121,14 +154,18 @@ impl Worker {
                 }
                 Fetched::Absent if work.is_stored(&key) => {
                     self.engine.emit(Event::Vanished { key: key.clone() });
-                    if work.has_exception(&key) {
-                        // It was to be looked at again, and still is, for as often as held-back content is.
-                        sorted.settlements.push(judge.delayed(key, &history, LOOKS_AT_VANISHED));
-                    }
+                    // One absence proves nothing: it is looked at again, ever later.
+                    sorted.settlements.push(judge.delayed(key, &history, LOOKS_AT_VANISHED));
                 }
                 Fetched::Absent => {
                     let region = self.stream.region(key.number());
                     sorted.settlements.push(judge.absence(key, &history, region));
+                }
+                Fetched::Unchanged => {
+                    if work.has_exception(&key) {
+                        sorted.settlements.push(settled(key.clone(), history));
+                    }
+                    sorted.unchanged.push((key, self.stream.spec.table));
                 }
                 Fetched::Excluded { reason } => {
                     let verdict = Verdict::Excluded;
@@ -156,13 +193,13 @@ impl Worker {
     ) -> Settlement {
         let history = work.history(&key);
         let settlement = judge.failure(key.clone(), &history, failure, strike);
-        if settlement.verdict == Verdict::Dead && work.is_stored(&key) {
-            // A body is stored; that it could not be had again is told, and no reason to call it lost.
-            return settled(key, history);
-        }
         if settlement.verdict == Verdict::Dead && self.guard.doubts_a_death(failure.kind, work.last_tried(&key)) {
             let spared = judge.failure(key, &history, failure, Strike::Outage);
             return Settlement { verdict: Verdict::Retry { at: judge.now + LAST_CHANCE }, ..spared };
+        }
+        if settlement.verdict == Verdict::Dead && work.purpose == Purpose::Catchup && work.is_stored(&key) {
+            // A body is stored; that it could not be had again is told, and no reason to hold the frontier.
+            return settled(key, history);
         }
         settlement
     }
@@ -193,16 +230,26 @@ impl Worker {
     async fn commit(
         &self,
         work: &SegmentWork,
-        records: Vec<Record>,
-        settlements: Vec<Settlement>,
-        cursor: Option<highwater_core::Position>,
+        sorted: Sorted,
+        asked_at: Timestamp,
+        cursor: Option<Position>,
         batch: &mut BatchCounts,
     ) -> Result<(), JobError> {
-        let mut parts = vec![(records, settlements)];
+        let mut unchanged = sorted.unchanged;
+        let mut parts = vec![(sorted.records, sorted.settlements)];
         while let Some((records, settlements)) = parts.pop() {
             // The cursor may pass these keys only together with the last of them.
             let cursor = if parts.is_empty() { cursor } else { None };
-            let commit = Arc::new(self.commit_of(work, records, settlements, cursor));
+            let commit = Arc::new(Commit {
+                lease: work.lease.clone(),
+                stream: self.stream.id.clone(),
+                now: self.engine.now(),
+                asked_at,
+                records,
+                unchanged: std::mem::take(&mut unchanged),
+                settlements,
+                cursor,
+            });
             match self.engine.steady(|| self.engine.store.commit(commit.clone())).await {
                 Ok(counts) => batch.add(&counts),
                 Err(error) if error.kind == ErrorKind::Refused && !commit.records.is_empty() => {
@@ -213,23 +260,6 @@ impl Worker {
             }
         }
         Ok(())
-    }
-
-    fn commit_of(
-        &self,
-        work: &SegmentWork,
-        records: Vec<Record>,
-        settlements: Vec<Settlement>,
-        cursor: Option<highwater_core::Position>,
-    ) -> Commit {
-        Commit {
-            lease: work.lease.clone(),
-            stream: self.stream.id.clone(),
-            now: self.engine.now(),
-            records,
-            settlements,
-            cursor,
-        }
     }
 
     /// A refused batch as two smaller ones; a single refused record as a failure of its key.
@@ -282,7 +312,11 @@ impl Worker {
     }
 }
 
-const LOOKS_AT_VANISHED: u32 = 8;
+/// Within half a minute.
+const LOOKS_AT_VANISHED: u32 = 4;
+
+/// Until what was behind is asked for again.
+const ASK_AGAIN: Duration = Duration::from_millis(300);
 
 /// Long enough to ask a canary meanwhile.
 const LAST_CHANCE: Duration = Duration::from_secs(1);
@@ -292,6 +326,7 @@ const LAST_CHANCE: Duration = Duration::from_secs(1);
 struct Sorted {
     records: Vec<Record>,
     settlements: Vec<Settlement>,
+    unchanged: Vec<(Key, &'static Table)>,
     /// Some keys were not asked for.
     skipped: bool,
 }

@@ -1,50 +1,23 @@
 //! What a simulator is asked and what it answers, as plain data. A server or an in-process transport turns an
 //! [`Answer`] into bytes, pauses and broken connections; nothing here does I/O.
 
+mod etag;
+mod request;
+
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
+pub use self::{
+    etag::{Etag, IfNoneMatch},
+    request::{Accept, AcceptEncoding, Arrival, SimRequest},
+};
+
 pub const JSON: &str = "application/json; charset=utf-8";
 pub const JSON_LINES: &str = "application/x-ndjson; charset=utf-8";
 pub const HTML: &str = "text/html; charset=utf-8";
-
-/// One GET.
-#[derive(Clone, Copy, Debug)]
-pub struct SimRequest<'a> {
-    /// Path and query, as in the request line.
-    pub target: &'a str,
-    pub encoding: AcceptEncoding,
-}
-
-impl<'a> SimRequest<'a> {
-    pub const fn get(target: &'a str) -> Self {
-        SimRequest { target, encoding: AcceptEncoding::Identity }
-    }
-
-    pub const fn accepting(self, encoding: AcceptEncoding) -> Self {
-        SimRequest { encoding, ..self }
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AcceptEncoding {
-    #[default]
-    Identity,
-    Gzip,
-}
-
-impl AcceptEncoding {
-    /// Reads an `Accept-Encoding` value; weights other than a refusal by `q=0` make no difference.
-    pub fn parse(value: &str) -> Self {
-        let gzip = value.split(',').map(str::trim).any(|coding| {
-            let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
-            name.trim().eq_ignore_ascii_case("gzip") && !matches!(weight.trim(), "q=0" | "q=0.0")
-        });
-        if gzip { AcceptEncoding::Gzip } else { AcceptEncoding::Identity }
-    }
-}
+pub const EVENT_STREAM: &str = "text/event-stream";
 
 /// Wait `delay`, then do `reply`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,23 +90,31 @@ impl Message {
         Message { status, headers: Headers::of(content_type), body }
     }
 
+    /// The client has this body already.
+    pub const fn not_modified(etag: Etag) -> Self {
+        let headers = Headers { etag: Some(etag), ..Headers::of(JSON) };
+        Message { status: StatusCode::NOT_MODIFIED, headers, body: Bytes::new() }
+    }
+
     pub const fn with_retry_after(mut self, retry_after: Option<RetryAfter>) -> Self {
         self.headers.retry_after = retry_after;
         self
     }
 }
 
-/// The few headers that differ between replies. `Cache-Control: no-cache` and `Content-Length` go with every reply.
+/// The few headers that differ between replies. `Cache-Control: no-cache` goes with every reply, `Content-Length` with
+/// every reply that may have a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {
     pub content_type: &'static str,
     pub encoding: ContentEncoding,
     pub retry_after: Option<RetryAfter>,
+    pub etag: Option<Etag>,
 }
 
 impl Headers {
     pub const fn of(content_type: &'static str) -> Self {
-        Headers { content_type, encoding: ContentEncoding::Identity, retry_after: None }
+        Headers { content_type, encoding: ContentEncoding::Identity, retry_after: None, etag: None }
     }
 
     pub fn to_map(self, content_length: usize) -> HeaderMap {
@@ -141,6 +122,9 @@ impl Headers {
         map.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.content_type));
         map.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         map.insert(header::CONTENT_LENGTH, HeaderValue::from(content_length));
+        if let Some(value) = self.etag.and_then(|etag| HeaderValue::from_str(etag.as_str()).ok()) {
+            map.insert(header::ETAG, value);
+        }
         if self.encoding == ContentEncoding::Gzip {
             map.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         }
@@ -165,20 +149,5 @@ pub struct RetryAfter(pub u32);
 impl RetryAfter {
     pub const fn duration(self) -> Duration {
         Duration::from_secs(self.0 as u64)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn accept_encoding_is_read_as_a_list() {
-        for yes in ["gzip", "deflate, gzip;q=0.5", "br, GZIP"] {
-            assert_eq!(AcceptEncoding::parse(yes), AcceptEncoding::Gzip, "{yes}");
-        }
-        for no in ["", "br", "gzip;q=0", "x-gzipped"] {
-            assert_eq!(AcceptEncoding::parse(no), AcceptEncoding::Identity, "{no}");
-        }
     }
 }

@@ -15,11 +15,14 @@ mod stats;
 mod transport;
 
 pub use answer::{
-    AcceptEncoding, Answer, ContentEncoding, Declared, HTML, Headers, JSON, JSON_LINES, Message, Reply, RetryAfter,
-    SimRequest,
+    Accept, AcceptEncoding, Answer, Arrival, ContentEncoding, Declared, EVENT_STREAM, Etag, HTML, Headers, IfNoneMatch,
+    JSON, JSON_LINES, Message, Reply, RetryAfter, SimRequest,
 };
 pub use fault::{Fault, Step, UnknownFault};
-pub use hn::{Expected, HnSim, World};
+pub use hn::{
+    CannotMutate, EventStream, Expected, HnSim, Moved, MutationKind, Opening, Publicity, StreamOrder, StreamStep,
+    StreamTurn, Version, World,
+};
 pub use plan::{FaultPlan, PlanError, Preset};
 pub use rng::Seed;
 pub use stats::{Entered, Gauge, Stats, StatsReport};

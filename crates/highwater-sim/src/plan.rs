@@ -10,6 +10,7 @@
 //! | `body.gzip` | false | compress bodies for clients that accept gzip |
 //! | `body.slow_chunk` | 64 | bytes in one drip of a `slow` reply |
 //! | `body.slow_gap_ms` | 50 | pause before each drip |
+//! | `body.etag` | true | `X-Firebase-ETag: true` is answered with an `ETag`, a matching `If-None-Match` with 304 |
 //! | `latency.fixed_ms` | 0 | every reply waits so long |
 //! | `latency.jitter_ms` | 0 | plus up to so long, uniform, fixed by seed, id and request number |
 //! | `quota.per_second` | none | token bucket: requests a second; over it the answer is 429 |
@@ -20,6 +21,22 @@
 //! | `head.behind` | 0 | `maxitem` starts so many ids below the last one |
 //! | `head.jump_max` | 9 | and grows by 1 to so many ids |
 //! | `head.every_ms` | 1000 | each so many milliseconds |
+//! | `clock.now` | none | unix time of the item that is newest at the start; without it ids count from October 2006 |
+//! | `clock.seconds_per_id` | 12 | and so much between neighbours |
+//! | `mutations.every_ms` | none | one mutation each so many milliseconds |
+//! | `mutations.window_ids` | 2000 | they strike one of so many newest ids whose bodies are out |
+//! | `mutations.unpublished` | 0 | share of mutations that never appear in `updates` |
+//! | `mutations.profiles` | 0.2 | share of mutations that change a profile instead of an item |
+//! | `mutations.stop_after_ms` | none | no mutation after that |
+//! | `mutations.updates_every_ms` | 1000 | how often `updates` is written anew, with what changed since the last time |
+//! | `stream.keep_alive_ms` | 30000 | a `keep-alive` each so often |
+//! | `stream.forms` | `["put"]` | how writes are told, one form after the other: `put`, `put-path`, `put-index`, `patch`, `put-null` |
+//! | `stream.split` | 0 | frames are sent in pieces of so many bytes; 0 sends them whole |
+//! | `stream.cut_after_events` | none | after so many events, the first included, the next breaks off within its frame |
+//! | `stream.drop_after_events` | none | after so many events the stream ends |
+//! | `stream.silent_after_events` | none | after so many events nothing more is sent, and the stream stays open |
+//! | `stream.redirect` | none | streams are sent on by 307: to another `path`, or to another `port` of the server |
+//! | `stream.status_first` | `[]` | the first attempts to open each stream are answered with these statuses |
 //! | `rates.<fault>` | 0 | probability per request, by hash of seed, id and request number, so that runs replay |
 //! | `script.id`, `.ids`, `.share` | | whom a `[[script]]` concerns: one id, some ids, or a share of all ids |
 //! | `script.replies` | `[]` | faults for the 1st, 2nd, ... request of such an id; `"normal"` for a good reply |
@@ -33,6 +50,7 @@
 //! whose `null` a client must not believe.
 
 mod check;
+mod live;
 mod preset;
 
 use std::{
@@ -45,7 +63,10 @@ use std::{
 
 use serde::Deserialize;
 
-pub use self::preset::{Preset, UnknownPreset};
+pub use self::{
+    live::{ClockPlan, MutationPlan, Redirect, StreamPlan, WriteForm},
+    preset::{Preset, UnknownPreset},
+};
 use crate::{
     answer::RetryAfter,
     fault::{Fault, Step},
@@ -59,6 +80,9 @@ pub struct FaultPlan {
     pub latency: LatencyPlan,
     pub quota: QuotaPlan,
     pub head: HeadPlan,
+    pub clock: ClockPlan,
+    pub mutations: MutationPlan,
+    pub stream: StreamPlan,
     pub rates: BTreeMap<Fault, f64>,
     #[serde(rename = "script")]
     pub scripts: Vec<Script>,
@@ -102,6 +126,9 @@ impl Default for FaultPlan {
             latency: LatencyPlan::default(),
             quota: QuotaPlan::default(),
             head: HeadPlan::default(),
+            clock: ClockPlan::default(),
+            mutations: MutationPlan::default(),
+            stream: StreamPlan::default(),
             rates: BTreeMap::new(),
             scripts: Vec::new(),
         }
@@ -115,6 +142,7 @@ pub struct BodyPlan {
     pub gzip: bool,
     pub slow_chunk: NonZeroU32,
     pub slow_gap_ms: u32,
+    pub etag: bool,
 }
 
 impl BodyPlan {
@@ -126,7 +154,7 @@ impl BodyPlan {
 impl Default for BodyPlan {
     fn default() -> Self {
         const CHUNK: NonZeroU32 = NonZeroU32::new(64).expect("64 is not zero");
-        BodyPlan { odd: 0.0, gzip: false, slow_chunk: CHUNK, slow_gap_ms: 50 }
+        BodyPlan { odd: 0.0, gzip: false, slow_chunk: CHUNK, slow_gap_ms: 50, etag: true }
     }
 }
 

@@ -55,6 +55,8 @@ pub enum Purpose {
     List,
     /// For callers outside this crate.
     Test,
+    Mutation,
+    Stream,
 }
 
 /// The finaliser of SplitMix64: a bijection in which every input bit reaches every output bit.

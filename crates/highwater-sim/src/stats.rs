@@ -14,8 +14,10 @@ use serde::Serialize;
 use crate::fault::Fault;
 
 /// Every status a simulator sends.
-const STATUSES: [StatusCode; 10] = [
+const STATUSES: [StatusCode; 12] = [
     StatusCode::OK,
+    StatusCode::NOT_MODIFIED,
+    StatusCode::TEMPORARY_REDIRECT,
     StatusCode::BAD_REQUEST,
     StatusCode::UNAUTHORIZED,
     StatusCode::FORBIDDEN,
@@ -36,11 +38,18 @@ pub struct Stats {
     pub(crate) refused_by_quota: AtomicU64,
     pub(crate) unpublished: AtomicU64,
     pub(crate) retry_after_violations: AtomicU64,
+    pub(crate) refused_while_down: AtomicU64,
+    pub(crate) not_modified: AtomicU64,
+    pub(crate) mutations: AtomicU64,
+    pub(crate) mutations_published: AtomicU64,
+    pub(crate) stream_events: AtomicU64,
+    pub(crate) stream_keep_alives: AtomicU64,
+    pub(crate) streams: Gauge,
     ids_repeated: AtomicU64,
     requests_per_id_max: AtomicU64,
     /// Connections, for whoever accepts them.
     pub connections: Gauge,
-    /// Requests between arrival and the end of the reply, for whoever carries them out.
+    /// Requests between arrival and the end of the reply, streams left out, for whoever carries them out.
     pub in_flight: Gauge,
 }
 
@@ -54,6 +63,13 @@ impl Stats {
             refused_by_quota: AtomicU64::new(0),
             unpublished: AtomicU64::new(0),
             retry_after_violations: AtomicU64::new(0),
+            refused_while_down: AtomicU64::new(0),
+            not_modified: AtomicU64::new(0),
+            mutations: AtomicU64::new(0),
+            mutations_published: AtomicU64::new(0),
+            stream_events: AtomicU64::new(0),
+            stream_keep_alives: AtomicU64::new(0),
+            streams: Gauge::default(),
             ids_repeated: AtomicU64::new(0),
             requests_per_id_max: AtomicU64::new(0),
             connections: Gauge::default(),
@@ -100,6 +116,14 @@ impl Stats {
             connections: load(&self.connections.total),
             connections_peak: load(&self.connections.peak),
             in_flight_peak: load(&self.in_flight.peak),
+            refused_while_down: load(&self.refused_while_down),
+            not_modified: load(&self.not_modified),
+            mutations: load(&self.mutations),
+            mutations_published: load(&self.mutations_published),
+            streams_opened: load(&self.streams.total),
+            streams_open: self.streams.now(),
+            stream_events: load(&self.stream_events),
+            stream_keep_alives: load(&self.stream_keep_alives),
         }
     }
 }
@@ -122,6 +146,19 @@ pub struct StatsReport {
     pub connections: u64,
     pub connections_peak: u64,
     pub in_flight_peak: u64,
+    /// Requests reset because the API was told to be down.
+    pub refused_while_down: u64,
+    /// Answers 304.
+    pub not_modified: u64,
+    /// Of items and profiles, planned and by hand.
+    pub mutations: u64,
+    /// Those of them that `updates` names.
+    pub mutations_published: u64,
+    pub streams_opened: u64,
+    pub streams_open: u64,
+    /// Events that were sent to the end, keep-alives not among them.
+    pub stream_events: u64,
+    pub stream_keep_alives: u64,
 }
 
 fn load(counter: &AtomicU64) -> u64 {
@@ -143,16 +180,25 @@ pub struct Gauge {
 impl Gauge {
     /// Counts one until the guard is dropped.
     pub fn enter(&self) -> Entered<'_> {
-        self.total.fetch_add(1, Relaxed);
-        let now = self.now.fetch_add(1, Ordering::AcqRel) + 1;
-        if now > self.peak.load(Relaxed) {
-            self.peak.fetch_max(now, Relaxed);
-        }
+        self.join();
         Entered(self)
     }
 
     pub fn now(&self) -> u64 {
         self.now.load(Ordering::Acquire)
+    }
+
+    /// For those that cannot hold a guard; [`Gauge::leave`] must follow.
+    pub(crate) fn join(&self) {
+        self.total.fetch_add(1, Relaxed);
+        let now = self.now.fetch_add(1, Ordering::AcqRel) + 1;
+        if now > self.peak.load(Relaxed) {
+            self.peak.fetch_max(now, Relaxed);
+        }
+    }
+
+    pub(crate) fn leave(&self) {
+        self.now.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -162,7 +208,7 @@ pub struct Entered<'a>(&'a Gauge);
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        self.0.now.fetch_sub(1, Ordering::AcqRel);
+        self.0.leave();
     }
 }
 

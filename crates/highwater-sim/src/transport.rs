@@ -1,12 +1,18 @@
 //! The simulator as a transport: no sockets, so that an engine meets it on virtual time and every run replays.
 
+mod chunks;
+
 use std::{sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use highwater_core::{Failure, FailureKind};
-use highwater_sources::{Clock, Request, Response, Transport};
+use highwater_sources::{Clock, OpenResponse, Request, Response, Transport};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use crate::{Declared, HnSim, Message, Reply, SimRequest};
+use self::chunks::{Once, SimChunks};
+use crate::{
+    Answer, Arrival, Declared, EVENT_STREAM, EventStream, HnSim, Message, Opening, Reply, SimRequest, answer::Accept,
+};
 
 /// What the real transport allows.
 const BODY_MAX: usize = 8 * 1024 * 1024;
@@ -15,24 +21,35 @@ const TOTAL: Duration = Duration::from_secs(60);
 
 pub struct SimTransport {
     sim: Arc<HnSim>,
+    time: SimTime,
+}
+
+/// The time since the start of the simulation.
+#[derive(Clone)]
+struct SimTime {
     clock: Clock,
     /// How old the simulator was when this transport's clock began.
     age: Duration,
 }
 
+impl SimTime {
+    fn now(&self) -> Duration {
+        self.age + self.clock.moment().since_start()
+    }
+}
+
 impl SimTransport {
     pub fn new(sim: Arc<HnSim>, clock: Clock, age: Duration) -> Self {
-        SimTransport { sim, clock, age }
+        SimTransport { sim, time: SimTime { clock, age } }
     }
 
-    async fn carry_out(&self, request: Request) -> Result<Response, Failure> {
-        let now = self.age + self.clock.moment().since_start();
-        let answer = self.sim.answer(&SimRequest::get(&request.path), now);
-        if answer.delay >= FIRST_BYTE || answer.reply == Reply::Hang {
-            self.clock.sleep(FIRST_BYTE).await;
-            return Err(Failure::new(FailureKind::Timeout, "no answer within 30 s"));
-        }
-        self.clock.sleep(answer.delay).await;
+    async fn exchange(&self, request: Request) -> Result<Response, Failure> {
+        let answer = self.sim.answer(&SimRequest::with_headers(&request.path, &request.headers), self.time.now());
+        self.carry_out(answer).await
+    }
+
+    async fn carry_out(&self, answer: Answer) -> Result<Response, Failure> {
+        self.pause(if answer.reply == Reply::Hang { FIRST_BYTE } else { answer.delay }).await?;
         match answer.reply {
             Reply::Full(message) => respond(message),
             Reply::Truncated { mut message, sent, declared: Declared::Sent } => {
@@ -43,21 +60,58 @@ impl SimTransport {
             Reply::Reset | Reply::ResetBody { .. } | Reply::Truncated { declared: Declared::Whole, .. } => {
                 Err(Failure::new(FailureKind::Broken, "the connection broke"))
             }
-            Reply::Hang => unreachable!("answered above"),
+            Reply::Hang => unreachable!("no client waits so long"),
         }
+    }
+
+    async fn pause(&self, delay: Duration) -> Result<(), Failure> {
+        self.time.clock.sleep(delay.min(FIRST_BYTE)).await;
+        if delay >= FIRST_BYTE { Err(Failure::new(FailureKind::Timeout, "no answer within 30 s")) } else { Ok(()) }
     }
 
     async fn drip(&self, message: Message, chunk: usize, gap: Duration) -> Result<Response, Failure> {
         let drips = u32::try_from(message.body.len().div_ceil(chunk)).unwrap_or(u32::MAX);
         let whole = gap.saturating_mul(drips);
-        self.clock.sleep(whole.min(TOTAL)).await;
+        self.time.clock.sleep(whole.min(TOTAL)).await;
         if whole >= TOTAL { Err(Failure::new(FailureKind::Timeout, "not done within 60 s")) } else { respond(message) }
+    }
+
+    async fn begin(&self, request: Request) -> Result<OpenResponse, Failure> {
+        let mut asked = SimRequest::with_headers(&request.path, &request.headers);
+        if asked.accept == Accept::Json {
+            return self.exchange(request.clone()).await.map(at_once);
+        }
+        loop {
+            match self.sim.open_stream(&asked, self.time.now()) {
+                Opening::Answer(answer) => return self.carry_out(answer).await.map(at_once),
+                Opening::Moved { delay, .. } => {
+                    self.pause(delay).await?;
+                    asked.arrival = Arrival::Redirected;
+                }
+                Opening::Stream { delay, stream } => {
+                    self.pause(delay).await?;
+                    return Ok(self.streaming(stream));
+                }
+            }
+        }
+    }
+
+    fn streaming(&self, stream: EventStream) -> OpenResponse {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        let chunks = Box::new(SimChunks::new(stream, self.time.clone()));
+        OpenResponse { status: StatusCode::OK, headers, chunks }
     }
 }
 
 impl Transport for SimTransport {
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, Failure>> {
-        Box::pin(self.carry_out(request))
+        Box::pin(self.exchange(request))
+    }
+
+    fn open(&self, request: Request) -> BoxFuture<'_, Result<OpenResponse, Failure>> {
+        Box::pin(self.begin(request))
     }
 }
 
@@ -67,4 +121,9 @@ fn respond(message: Message) -> Result<Response, Failure> {
     }
     let headers = message.headers.to_map(message.body.len());
     Ok(Response { status: message.status, headers, body: message.body })
+}
+
+fn at_once(response: Response) -> OpenResponse {
+    let Response { status, headers, body } = response;
+    OpenResponse { status, headers, chunks: Box::new(Once::new(body)) }
 }

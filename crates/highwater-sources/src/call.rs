@@ -1,6 +1,7 @@
 //! On whose behalf a request is made, and whether that work still shows signs of life.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc,
         atomic::{AtomicU32, AtomicU64, Ordering},
@@ -8,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use highwater_core::{Lane, Moment};
+use highwater_core::{Key, Lane, Moment};
 
 use crate::Clock;
 
@@ -17,6 +18,23 @@ use crate::Clock;
 pub struct Call {
     pub lane: Lane,
     pub beat: Beat,
+    pub tags: Tags,
+}
+
+impl Call {
+    pub fn new(lane: Lane, beat: Beat) -> Self {
+        Call { lane, beat, tags: Tags::NotAsked }
+    }
+}
+
+/// Marks by which the remote recognises a body it has given out, to be spared the same body again.
+#[derive(Clone, Debug, Default)]
+pub enum Tags {
+    /// Bodies are new, or few enough.
+    #[default]
+    NotAsked,
+    /// Asked for with every body; those known are shown.
+    Asked(Arc<BTreeMap<Key, String>>),
 }
 
 /// Marks when requests leave and come back. Work that waits for a permit is not stalled; work that waits for an answer

@@ -12,10 +12,15 @@ pub enum Decoding {
     Inline,
 }
 
+/// At about ten microseconds each.
+const FEW: usize = 4;
+
 impl Decoding {
-    pub(crate) async fn run<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> T {
+    /// A few answers are decoded sooner than another thread is woken for them.
+    pub(crate) async fn run<T: Send + 'static>(self, answers: usize, work: impl FnOnce() -> T + Send + 'static) -> T {
         match self {
             Decoding::Inline => work(),
+            Decoding::Blocking if answers <= FEW => work(),
             Decoding::Blocking => match spawn_blocking(work).await.map_err(JoinError::try_into_panic) {
                 Ok(done) => done,
                 Err(Ok(panic)) => resume_unwind(panic),

@@ -2,24 +2,26 @@
 //! this one place. What an answer means for a key is decided elsewhere.
 
 mod limiter;
+mod meter;
 mod reading;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
 
+use bytes::Bytes;
 use highwater_core::{
-    AccountReport, Failure, FailureKind, Moment, Pause,
+    AccountReport, Failure, FailureKind, Lane, Moment, Pause,
     planted::{Bug, planted},
     throttle::{Learned, Outcome, PauseReason, Settings, Snapshot},
 };
 
+use http::StatusCode;
 use limiter::Limiter;
 pub use limiter::{Jitter, News, Stopped};
+pub use meter::{Answers, LATENCY_BOUNDS, LATENCY_CLASSES, Latency, Meter, Traffic};
+use meter::{Counters, Met};
 pub use reading::{Classifier, Reading, read_status};
 
-use crate::{Call, Clock, Request, Response, Transport};
+use crate::{Call, Clock, OpenResponse, Request, Response, Transport};
 
 pub struct Gateway {
     transport: Arc<dyn Transport>,
@@ -46,23 +48,6 @@ impl From<GatewayError> for Failure {
     }
 }
 
-#[derive(Default)]
-struct Counters {
-    requests: AtomicU64,
-    throttled: AtomicU64,
-    bytes: AtomicU64,
-}
-
-/// Counts since the gateway was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
-    pub requests: u64,
-    /// Answers that asked to slow down.
-    pub throttled: u64,
-    /// Of bodies, decompressed.
-    pub bytes: u64,
-}
-
 impl Gateway {
     pub fn new(transport: Arc<dyn Transport>, settings: Settings, clock: Clock, jitter: Jitter) -> Self {
         let limiter = Limiter::new(settings, clock, jitter);
@@ -79,7 +64,7 @@ impl Gateway {
         loop {
             let pass = self.limiter.acquire(call.lane, cost).await?;
             let in_flight = call.beat.in_flight();
-            let (answer, outcome) = self.send(request.clone()).await;
+            let (answer, outcome) = self.send(request.clone(), Some(call.lane)).await;
             drop(in_flight);
             pass.finish(outcome);
             if !matches!(outcome, Outcome::Throttled { .. }) || planted(Bug::ThrottleCountsAsStrike) {
@@ -93,12 +78,29 @@ impl Gateway {
     pub async fn get_probe(&self, request: Request) -> Result<Response, GatewayError> {
         loop {
             self.limiter.quota_over().await?;
-            let (answer, outcome) = self.send(request.clone()).await;
+            let (answer, outcome) = self.send(request.clone(), None).await;
             match outcome {
                 Outcome::Throttled { retry_after } => self.limiter.note_throttled(retry_after),
                 _ => return Ok(answer?),
             }
         }
+    }
+
+    /// Begins to listen. One connection that stands takes nobody's place, so it needs no permit; but it is not asked for
+    /// while the source wants to be left alone.
+    pub async fn open(&self, request: Request) -> Result<OpenResponse, GatewayError> {
+        self.limiter.quota_over().await?;
+        self.counters.sent();
+        let opened = self.transport.open(request).await.inspect_err(|_| self.counters.met(None, Met::Failed))?;
+        let head = Response { status: opened.status, headers: opened.headers.clone(), body: Bytes::new() };
+        let reading = (self.classify)(&head, self.clock().now());
+        self.counters.met(None, met(reading, head.status));
+        if let Reading::Throttled { retry_after } = reading {
+            self.limiter.note_throttled(retry_after);
+            let message = format!("status {}", head.status.as_u16());
+            return Err(Failure { retry_after, ..Failure::new(FailureKind::Throttled, message) }.into());
+        }
+        Ok(opened)
     }
 
     /// Hands out the permits that time makes due; without it nobody who waits gets one. Ends with [`Gateway::stop`].
@@ -139,35 +141,52 @@ impl Gateway {
     }
 
     pub fn traffic(&self) -> Traffic {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let Counters { requests, throttled, bytes } = &self.counters;
-        Traffic { requests: read(requests), throttled: read(throttled), bytes: read(bytes) }
+        self.counters.traffic()
+    }
+
+    pub fn meter(&self) -> Meter {
+        self.counters.meter(self.snapshot())
     }
 
     pub fn clock(&self) -> &Clock {
         self.limiter.clock()
     }
 
-    async fn send(&self, request: Request) -> (Result<Response, Failure>, Outcome) {
-        self.counters.requests.fetch_add(1, Ordering::Relaxed);
+    async fn send(&self, request: Request, lane: Option<Lane>) -> (Result<Response, Failure>, Outcome) {
+        self.counters.sent();
         let sent_at = self.clock().moment();
         let answer = self.transport.send(request).await;
         let reading = answer.as_ref().map_or(Reading::Failed, |answer| (self.classify)(answer, self.clock().now()));
+        self.count(&answer, reading, lane);
         let outcome = match reading {
-            Reading::Served => Outcome::Success { latency: self.clock().moment().since(sent_at) },
+            Reading::Served => {
+                let latency = self.clock().moment().since(sent_at);
+                self.counters.took(latency);
+                Outcome::Success { latency }
+            }
             Reading::Failed => Outcome::Failed,
             Reading::Throttled { retry_after } => Outcome::Throttled { retry_after },
         };
-        self.count(&answer, outcome);
         (answer, outcome)
     }
 
-    fn count(&self, answer: &Result<Response, Failure>, outcome: Outcome) {
-        if let Ok(answer) = answer {
-            self.counters.bytes.fetch_add(answer.body.len() as u64, Ordering::Relaxed);
-        }
-        if matches!(outcome, Outcome::Throttled { .. }) {
-            self.counters.throttled.fetch_add(1, Ordering::Relaxed);
-        }
+    fn count(&self, answer: &Result<Response, Failure>, reading: Reading, lane: Option<Lane>) {
+        let met = match answer {
+            Ok(answer) => {
+                self.counters.received(answer.body.len());
+                met(reading, answer.status)
+            }
+            Err(_) => Met::Failed,
+        };
+        self.counters.met(lane, met);
+    }
+}
+
+fn met(reading: Reading, status: StatusCode) -> Met {
+    match reading {
+        Reading::Served if status == StatusCode::NOT_MODIFIED => Met::NotModified,
+        Reading::Served => Met::Served,
+        Reading::Failed => Met::Failed,
+        Reading::Throttled { .. } => Met::Throttled,
     }
 }

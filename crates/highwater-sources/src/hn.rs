@@ -1,64 +1,65 @@
-//! Hacker News: items by id, one request each. Every id is a key, and nothing an item contains can make it fail.
+//! Hacker News: items by id and users by name, one request each. Every id is a key, and nothing an object contains can
+//! make it fail.
 
 mod dates;
 mod decode;
 mod extra;
 mod field;
+mod item;
+mod live;
 mod members;
 mod schema;
+mod streams;
+mod tags;
 mod text;
-
-use std::time::Duration;
+mod user;
 
 use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
-use highwater_core::{
-    AbsenceRule, DeadLetterPolicy, Failure, FailureKind, Key, KeySet, Position, Record, Span, StreamName, Timestamp,
-};
+use highwater_core::{Failure, FailureKind, Key, KeySet, Position, Span, StreamName, Timestamp};
 use http::StatusCode;
 
-use crate::{
-    Answer, Call, Decoding, Density, Fetched, Gateway, GatewayError, Request, Response, Source, StreamPolicy,
-    StreamSpec,
-};
-use decode::{Document, Item};
-use schema::ITEMS;
+use crate::{Answer, Call, Decoding, Fetched, Gateway, GatewayError, Live, Request, Response, Source, StreamSpec};
+use streams::Kind;
+use tags::Marks;
 
 const COST: f64 = 1.0;
 
-/// Held-back texts were seen to appear within minutes; what is older than this hardly changes any more.
-const DELAY_IS_OLD: Duration = Duration::from_secs(24 * 3600);
-const LOOKS_WHEN_OLD: u32 = 3;
-const LOOKS_WHEN_NEW: u32 = 8;
-
 pub struct Hn {
     gateway: Gateway,
-    streams: [StreamSpec; 1],
+    streams: [StreamSpec; 2],
     decoding: Decoding,
 }
 
 /// A key and what the remote sent for it.
-type Heard = (Key, Result<Response, Fetched>);
+struct Heard {
+    key: Key,
+    marks: Marks,
+    reply: Result<Response, Fetched>,
+}
 
 impl Hn {
     pub fn new(gateway: Gateway, decoding: Decoding) -> Self {
-        Hn { gateway, streams: [items()], decoding }
+        Hn { gateway, streams: [streams::items(), streams::users()], decoding }
     }
 
-    async fn ask(&self, key: &Key, call: &Call) -> Heard {
-        let Some(id) = key.number() else {
-            let failure = Failure::new(FailureKind::Internal, "the key is not an item id");
-            return (key.clone(), Err(Fetched::Failed(failure)));
+    async fn ask(&self, kind: Kind, key: &Key, call: &Call) -> Heard {
+        let key = key.clone();
+        let mut request = match kind.request(&key) {
+            Ok(request) => request,
+            Err(unasked) => return Heard { key, marks: Marks::Ignored, reply: Err(unasked) },
         };
-        let heard = self.gateway.get(item_request(id), call, COST).await.map_err(|error| match error {
+        let marks = Marks::put(&call.tags, &key, &mut request);
+        let reply = self.gateway.get(request, call, COST).await.map_err(|error| match error {
             GatewayError::Failed(failure) => Fetched::Failed(failure),
             GatewayError::Stopped(_) => Fetched::Skipped,
         });
-        (key.clone(), heard)
+        Heard { key, marks, reply }
     }
 
-    async fn probe_item(&self, id: i64) -> Result<(), Failure> {
-        let response = self.gateway.get_probe(item_request(id)).await?;
-        match read_item(id, &response, self.now()) {
+    async fn probe_key(&self, kind: Kind, key: &Key, request: Request) -> Result<(), Failure> {
+        let response = self.gateway.get_probe(request).await?;
+        let read = expect_ok(&response).and_then(|body| kind.read(key, body, self.now()));
+        match read {
             Err(failure) if failure.kind.is_systemic() => Err(failure),
             _ => Ok(()),
         }
@@ -78,66 +79,64 @@ impl Source for Hn {
         &self.gateway
     }
 
-    fn head<'a>(&'a self, _stream: &'a StreamName, call: &'a Call) -> BoxFuture<'a, Result<Position, Failure>> {
-        Box::pin(async move { read_head(&self.gateway.get(head_request(), call, COST).await?) })
+    fn head<'a>(&'a self, stream: &'a StreamName, call: &'a Call) -> BoxFuture<'a, Result<Position, Failure>> {
+        Box::pin(async move {
+            Kind::expect_items(stream)?;
+            read_head(&self.gateway.get(head_request(), call, COST).await?)
+        })
     }
 
     fn position_at<'a>(
         &'a self,
-        _stream: &'a StreamName,
+        stream: &'a StreamName,
         at: Timestamp,
         call: &'a Call,
     ) -> BoxFuture<'a, Result<Position, Failure>> {
-        Box::pin(self.first_since(at, call))
+        Box::pin(async move {
+            Kind::expect_items(stream)?;
+            self.first_since(at, call).await
+        })
     }
 
     fn discover<'a>(
         &'a self,
-        _stream: &'a StreamName,
+        stream: &'a StreamName,
         span: Span,
         _call: &'a Call,
     ) -> BoxFuture<'a, Result<KeySet, Failure>> {
-        Box::pin(async move { Ok(KeySet::Range(span)) })
+        Box::pin(async move { Kind::expect_items(stream).map(|()| KeySet::Range(span)) })
     }
 
     fn fetch<'a>(
         &'a self,
-        _stream: &'a StreamName,
+        stream: &'a StreamName,
         keys: &'a [Key],
         call: &'a Call,
     ) -> BoxFuture<'a, Result<Vec<Answer>, Failure>> {
         Box::pin(async move {
-            let asked: FuturesUnordered<_> = keys.iter().map(|key| self.ask(key, call)).collect();
+            let kind = Kind::of(stream)?;
+            let asked: FuturesUnordered<_> = keys.iter().map(|key| self.ask(kind, key, call)).collect();
             let heard: Vec<Heard> = asked.collect().await;
             let now = self.now();
-            Ok(self.decoding.run(move || heard.into_iter().map(|heard| answer(heard, now)).collect()).await)
+            Ok(self
+                .decoding
+                .run(heard.len(), move || heard.into_iter().map(|heard| answer(kind, heard, now)).collect())
+                .await)
         })
     }
 
-    fn probe<'a>(&'a self, _stream: &'a StreamName, canary: Option<&'a Key>) -> BoxFuture<'a, Result<(), Failure>> {
+    fn probe<'a>(&'a self, stream: &'a StreamName, canary: Option<&'a Key>) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
-            match canary.and_then(Key::number) {
-                Some(id) => self.probe_item(id).await,
+            let kind = Kind::of(stream)?;
+            match canary.and_then(|key| Some((key, kind.request(key).ok()?))) {
+                Some((key, request)) => self.probe_key(kind, key, request).await,
                 None => read_head(&self.gateway.get_probe(head_request()).await?).map(drop),
             }
         })
     }
-}
 
-fn items() -> StreamSpec {
-    StreamSpec {
-        name: "items".parse().expect("a plain word is a name"),
-        axis: "id",
-        origin: Position(1),
-        table: &ITEMS,
-        density: Density::Dense,
-        policy: StreamPolicy {
-            segment_size: 1_000,
-            job_size: 100,
-            dead_letters: DeadLetterPolicy::Hold,
-            absence: AbsenceRule { confirmations: 3, over: Duration::from_secs(5) },
-            settled_behind: 50,
-        },
+    fn live(&self) -> Option<&dyn Live> {
+        Some(self)
     }
 }
 
@@ -145,64 +144,42 @@ fn head_request() -> Request {
     Request::get("/v0/maxitem.json")
 }
 
-fn item_request(id: i64) -> Request {
-    Request::get(format!("/v0/item/{id}.json"))
+fn read_head(response: &Response) -> Result<Position, Failure> {
+    head_of(str::from_utf8(expect_ok(response)?).ok().and_then(|text| text.trim().parse().ok()))
 }
 
-fn read_head(response: &Response) -> Result<Position, Failure> {
-    let id = str::from_utf8(expect_ok(response)?).ok().and_then(|text| text.trim().parse::<i64>().ok());
+/// One behind the highest id.
+fn head_of(id: Option<i64>) -> Result<Position, Failure> {
     let head = id.filter(|id| *id > 0).and_then(|id| id.checked_add(1));
     head.map(Position).ok_or_else(|| Failure::new(FailureKind::Malformed, "maxitem is not a positive integer"))
 }
 
 fn expect_ok(response: &Response) -> Result<&[u8], Failure> {
-    let kind = match response.status {
-        StatusCode::OK => return Ok(&response.body),
+    expect_status(response.status).map(|()| &response.body[..])
+}
+
+fn expect_status(status: StatusCode) -> Result<(), Failure> {
+    let kind = match status {
+        StatusCode::OK => return Ok(()),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => FailureKind::Denied,
         StatusCode::NOT_FOUND | StatusCode::GONE => FailureKind::NotFound,
         status if status.is_server_error() => FailureKind::Server,
         _ => FailureKind::Status,
     };
-    Err(Failure::new(kind, format!("status {}", response.status.as_u16())))
+    Err(Failure::new(kind, format!("status {}", status.as_u16())))
 }
 
-fn answer((key, heard): Heard, now: Timestamp) -> Answer {
-    let fetched = match (key.number(), heard) {
-        (Some(id), Ok(response)) => read_item(id, &response, now).unwrap_or_else(Fetched::Failed),
-        (None, Ok(_)) => unreachable!("only numbers are asked for"),
-        (_, Err(unheard)) => unheard,
+fn answer(kind: Kind, heard: Heard, now: Timestamp) -> Answer {
+    let Heard { key, marks, reply } = heard;
+    let fetched = match reply {
+        Err(unheard) => unheard,
+        Ok(response) if marks.is_unchanged(&response) => Fetched::Unchanged,
+        Ok(response) => {
+            let read = expect_ok(&response).and_then(|body| kind.read(&key, body, now));
+            let mut fetched = read.unwrap_or_else(Fetched::Failed);
+            marks.take(&response.headers, &mut fetched);
+            fetched
+        }
     };
     Answer { key, fetched }
-}
-
-fn read_item(id: i64, response: &Response, now: Timestamp) -> Result<Fetched, Failure> {
-    let item = match decode::decode(expect_ok(response)?)? {
-        Document::Null => return Ok(Fetched::Absent),
-        Document::Item(item) => item,
-    };
-    if item.id != Some(id) {
-        return Err(Failure::new(FailureKind::WrongIdentity, wrong_identity(item.id)));
-    }
-    let looks = looks(&item, now);
-    let record = Record { key: Key::Number(id), table: &ITEMS, body: item.body };
-    Ok(match looks {
-        Some(looks) => Fetched::Delayed { record, looks },
-        None => Fetched::Found(record),
-    })
-}
-
-fn wrong_identity(id: Option<i64>) -> String {
-    match id {
-        Some(id) => format!("the body is about item {id}"),
-        None => "the body has no id".into(),
-    }
-}
-
-fn looks(item: &Item, now: Timestamp) -> Option<u32> {
-    if !item.is_delayed {
-        return None;
-    }
-    let is_new =
-        item.time.is_some_and(|time| now.since(Timestamp::from_millis(time.saturating_mul(1000))) <= DELAY_IS_OLD);
-    Some(if is_new { LOOKS_WHEN_NEW } else { LOOKS_WHEN_OLD })
 }

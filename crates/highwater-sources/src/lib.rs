@@ -5,15 +5,22 @@ mod clock;
 mod decoding;
 mod gateway;
 mod hn;
+mod live;
 mod source;
+mod sse;
 mod transport;
 
-pub use call::{Beat, Call, InFlight};
+pub use call::{Beat, Call, InFlight, Tags};
 pub use clock::Clock;
 pub use decoding::Decoding;
-pub use gateway::{Classifier, Gateway, GatewayError, Jitter, News, Reading, Stopped, Traffic, read_status};
+pub use gateway::{
+    Answers, Classifier, Gateway, GatewayError, Jitter, LATENCY_BOUNDS, LATENCY_CLASSES, Latency, Meter, News, Reading,
+    Stopped, Traffic, read_status,
+};
 pub use hn::Hn;
-pub use source::{Answer, Density, Fetched, Source, StreamPolicy, StreamSpec};
+pub use live::{Feed, Listening, Live, Told};
+pub use source::{Answer, Density, Fetched, Following, NamedIn, Source, StreamPolicy, StreamSpec};
 pub use transport::{
-    Deadlines, HttpTransport, PoolLimits, Redirects, Request, Response, Roots, SetupError, Transport, TransportSettings,
+    Chunks, Deadlines, HttpTransport, OpenResponse, PoolLimits, Redirects, Request, Response, Roots, SetupError,
+    Transport, TransportSettings,
 };

@@ -5,7 +5,7 @@ use highwater_core::{
     AbsenceRule, DeadLetterPolicy, Failure, Key, KeySet, Position, Record, Span, StreamName, Timestamp, schema::Table,
 };
 
-use crate::{Call, Gateway};
+use crate::{Call, Gateway, Live};
 
 pub trait Source: Send + Sync {
     fn streams(&self) -> &[StreamSpec];
@@ -38,6 +38,8 @@ pub trait Source: Send + Sync {
     /// Whether the remote answers at all: asks once for the canary (or the head without one), also while the account is
     /// paused for an outage. Any sound answer will do, also that there is no such object.
     fn probe<'a>(&'a self, stream: &'a StreamName, canary: Option<&'a Key>) -> BoxFuture<'a, Result<(), Failure>>;
+    /// What the remote tells by itself, if it does.
+    fn live(&self) -> Option<&dyn Live>;
 }
 
 #[derive(Clone, Debug)]
@@ -49,13 +51,34 @@ pub struct StreamSpec {
     pub table: &'static Table,
     /// Whether every position of the axis is a key.
     pub density: Density,
+    pub follows: Following,
     pub policy: StreamPolicy,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Density {
     Dense,
+    /// The remote lists the keys of a span.
     Sparse,
+    /// Keys are names that occur in rows of another stream, in the order in which they were found.
+    Named(NamedIn),
+}
+
+/// Which commands mirror a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Following {
+    /// `sync`, and `serve` from then on.
+    Sync,
+    /// `serve` alone.
+    Serve,
+}
+
+/// Where names come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedIn {
+    pub stream: &'static str,
+    pub table: &'static Table,
+    pub column: &'static str,
 }
 
 /// Defaults of a stream that a configuration may override.
@@ -85,6 +108,8 @@ pub enum Fetched {
     },
     /// The remote says there is no such object.
     Absent,
+    /// The body is still the one whose mark was shown: see [`crate::Tags`].
+    Unchanged,
     Excluded {
         reason: &'static str,
     },

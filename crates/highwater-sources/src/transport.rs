@@ -8,14 +8,15 @@ mod h1;
 mod h2;
 mod origin;
 mod pool;
+mod redirect;
 mod settings;
 mod stream;
 mod tls;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use highwater_core::Failure;
-use http::{HeaderMap, Method, StatusCode};
+use highwater_core::{Failure, FailureKind};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 pub use client::HttpTransport;
 pub use settings::{Deadlines, PoolLimits, Redirects, Roots, SetupError, TransportSettings};
@@ -23,6 +24,23 @@ pub use settings::{Deadlines, PoolLimits, Redirects, Roots, SetupError, Transpor
 /// Sends requests to one origin. Answers with any status are `Ok`; an `Err` had no complete answer.
 pub trait Transport: Send + Sync {
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, Failure>>;
+    /// As `send`, but the body is read as it comes and may have no end. Redirects are followed to any host, never from
+    /// TLS to plain text.
+    fn open(&self, _request: Request) -> BoxFuture<'_, Result<OpenResponse, Failure>> {
+        Box::pin(async { Err(Failure::new(FailureKind::Internal, "this transport opens no feeds")) })
+    }
+}
+
+/// An answer whose body is still coming, as it is on the wire: nothing is decompressed, no bound applies to the whole.
+pub struct OpenResponse {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub chunks: Box<dyn Chunks>,
+}
+
+pub trait Chunks: Send {
+    /// The next piece; `None` at the end. May be dropped before it is ready without loss.
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Bytes>, Failure>>;
 }
 
 #[derive(Clone, Debug)]
@@ -31,11 +49,22 @@ pub struct Request {
     /// Path and query, beginning with `/`, behind the base URL.
     pub path: String,
     pub headers: HeaderMap,
+    pub body: Bytes,
 }
 
 impl Request {
     pub fn get(path: impl Into<String>) -> Self {
-        Request { method: Method::GET, path: path.into(), headers: HeaderMap::new() }
+        Request { method: Method::GET, path: path.into(), headers: HeaderMap::new(), body: Bytes::new() }
+    }
+
+    pub fn post(path: impl Into<String>, content_type: HeaderValue, body: impl Into<Bytes>) -> Self {
+        let (path, body) = (path.into(), body.into());
+        let mut headers = HeaderMap::from_iter([(header::CONTENT_TYPE, content_type)]);
+        if body.is_empty() {
+            // Left out, it says nothing about whether a body follows, and some servers refuse that.
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+        }
+        Request { method: Method::POST, path, headers, body }
     }
 }
 

@@ -15,7 +15,10 @@ use highwater_core::{
     Failure, FailureKind, Lane, Moment, Timestamp,
     throttle::{GateState, InFlight, PauseReason, Rate, Settings},
 };
-use highwater_sources::{Beat, Call, Clock, Gateway, GatewayError, Request, Response, Stopped, Traffic, Transport};
+use highwater_sources::{
+    Answers, Beat, Call, Chunks, Clock, Gateway, GatewayError, LATENCY_BOUNDS, OpenResponse, Request, Response,
+    Stopped, Traffic, Transport,
+};
 use http::{HeaderMap, StatusCode};
 use tokio::{sync::Semaphore, task::JoinHandle};
 
@@ -31,6 +34,19 @@ impl Transport for Script {
         self.sent.lock().unwrap().push(request.path);
         let answer = self.answers.lock().unwrap().pop_front().unwrap_or_else(|| Ok(answer(200, None)));
         tokio::time::sleep(Duration::from_millis(100)).map(move |()| answer).boxed()
+    }
+
+    fn open(&self, request: Request) -> BoxFuture<'_, Result<OpenResponse, Failure>> {
+        let opened = |Response { status, headers, .. }| OpenResponse { status, headers, chunks: Box::new(Ended) };
+        self.send(request).map(move |answer| answer.map(opened)).boxed()
+    }
+}
+
+struct Ended;
+
+impl Chunks for Ended {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Bytes>, Failure>> {
+        std::future::ready(Ok(None)).boxed()
     }
 }
 
@@ -66,7 +82,7 @@ fn unlimited(in_flight: u32) -> World {
 
 impl World {
     async fn get(&self, path: &str, lane: Lane) -> Result<Response, GatewayError> {
-        let call = Call { lane, beat: Beat::new(self.gateway.clock().clone()) };
+        let call = Call::new(lane, Beat::new(self.gateway.clock().clone()));
         self.gateway.get(Request::get(path), &call, 1.0).await
     }
 
@@ -242,6 +258,61 @@ async fn a_longer_outage_does_not_hide_a_retry_after_from_the_probe() {
     assert!((19.5..21.5).contains(&seconds), "{seconds}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_feed_needs_no_permit_but_is_not_opened_while_the_source_wants_none() {
+    let answers = [Ok(answer(200, None)), Ok(answer(429, Some("20"))), Ok(answer(200, None))];
+    let world = world(Rate::Unlimited, 1, answers);
+    let mut busy = pin!(world.get("/busy", Lane::Live));
+    assert!(poll!(busy.as_mut()).is_pending());
+    world.gateway.pause(world.now() + Duration::from_secs(3600), PauseReason::Outage);
+    let open =
+        || world.seconds_of(async { world.gateway.open(Request::get("/feed")).await.map(|opened| opened.status) });
+    let (seconds, refused) = open().await;
+    let GatewayError::Failed(refused) = refused.unwrap_err() else { panic!("not stopped") };
+    assert_eq!((refused.kind, refused.retry_after), (FailureKind::Throttled, Some(Duration::from_secs(20))));
+    assert!(seconds < 0.2, "{seconds}");
+    let (seconds, opened) = open().await;
+    assert_eq!(opened.unwrap(), 200);
+    assert!((19.5..20.5).contains(&seconds), "{seconds}");
+    world.gateway.stop();
+    assert_eq!(open().await.1, Err(GatewayError::Stopped(Stopped)));
+    assert_eq!(world.sent(), ["/busy", "/feed", "/feed"]);
+    let expected = Answers { served: 1, throttled: 1, ..Answers::default() };
+    assert_eq!(world.gateway.meter().aside, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_meter_counts_every_request_once() {
+    let broken = Failure::new(FailureKind::Broken, "broken");
+    let answers = [Ok(answer(304, None)), Ok(answer(429, Some("30"))), Ok(answer(404, None)), Err(broken)];
+    let world = world(Rate::Unlimited, 4, answers.into_iter().chain([Ok(answer(500, None))]));
+    world.get("/live", Lane::Live).await.unwrap();
+    world.get("/waits", Lane::Backfill).await.unwrap();
+    world.get("/fails", Lane::Retry).await.unwrap_err();
+    world.get("/fails", Lane::Retry).await.unwrap();
+    world.gateway.get_probe(Request::get("/probe")).await.unwrap();
+    let mut given_up = Box::pin(world.get("/given-up", Lane::Backfill));
+    assert!(poll!(given_up.as_mut()).is_pending());
+    assert_eq!(world.gateway.meter().throttle.in_flight, 1);
+    drop(given_up);
+
+    let meter = world.gateway.meter();
+    let none = Answers::default();
+    assert_eq!(meter.lanes[Lane::Live.index()], Answers { not_modified: 1, ..none });
+    assert_eq!(meter.lanes[Lane::Backfill.index()], Answers { served: 1, throttled: 1, ..none });
+    assert_eq!(meter.lanes[Lane::Retry.index()], Answers { failed: 2, ..none });
+    assert_eq!(meter.aside, Answers { served: 1, ..none });
+    assert_eq!(meter.traffic, Traffic { requests: 7, throttled: 1, bytes: 20 });
+    assert_eq!(meter.traffic, world.gateway.traffic());
+    let class = LATENCY_BOUNDS.iter().position(|bound| *bound == Duration::from_millis(100)).unwrap();
+    assert_eq!((meter.latency.counts[class], meter.latency.counts.iter().sum()), (3, 3_u64));
+    assert_eq!(meter.latency.sum, Duration::from_millis(300));
+    let closed = meter.throttle.totals.closed;
+    assert_eq!(closed.because(PauseReason::RetryAfter), Duration::from_secs(30));
+    assert_eq!(closed.because(PauseReason::Outage), Duration::ZERO);
+    assert_eq!((meter.throttle.in_flight, meter.throttle.rate, meter.throttle.waiting), (0, None, [0; 3]));
+}
+
 /// Many tasks that come, go and give up on real threads: at the end nothing is in flight, and nobody waits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_permit_is_lost_among_threads() {
@@ -260,7 +331,7 @@ async fn no_permit_is_lost_among_threads() {
     let transport = Arc::new(Instantly(Semaphore::new(3)));
     let gateway = Arc::new(Gateway::new(transport, settings, clock.clone(), Box::new(|| 0.0)));
     let tasks = (0..2_000_u64).map(|n| {
-        let (gateway, call) = (gateway.clone(), Call { lane: Lane::Backfill, beat: Beat::new(clock.clone()) });
+        let (gateway, call) = (gateway.clone(), Call::new(Lane::Backfill, Beat::new(clock.clone())));
         tokio::spawn(async move {
             let mut get = pin!(gateway.get(Request::get("/"), &call, 1.0));
             for _ in 0..n % 4 {

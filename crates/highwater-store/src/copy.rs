@@ -78,8 +78,8 @@ impl CopyReport {
     }
 }
 
-/// Processes at work are not part of a mirror.
-const LEFT_BEHIND: [&str; 1] = ["ingest_workers"];
+/// Processes at work, and what they have taken upon themselves, are not part of a mirror.
+const LEFT_BEHIND: [&str; 2] = ["ingest_workers", "ingest_roles"];
 
 pub(crate) fn copied() -> impl Iterator<Item = &'static Shape> {
     tables().iter().filter(|table| !LEFT_BEHIND.contains(&table.name))

@@ -3,6 +3,7 @@
 mod copy;
 mod error;
 mod ledger;
+mod live;
 mod migrations;
 mod postgres;
 mod rules;
@@ -14,6 +15,10 @@ pub mod suite;
 pub use copy::{Amendment, Cell, Content, CopyProgress, CopyReport, Hold, Row, Scan, TableReport, copy};
 pub use error::{ErrorKind, Result, StoreError};
 pub use ledger::{Broken, ChainCheck, FIRST_PREV_HASH, LedgerEntry, LedgerLine, payload_text};
+pub use live::{
+    AlertNote, AlertRow, CollectNames, Collected, EndWindow, Heard, LISTENER, LiveCommit, LiveCommitted, LiveSettled,
+    LiveState, LiveStore, NamesIn, NewWindow, RescanPlan, RoleAsk, StoreSizes,
+};
 pub use migrations::{Kind, Shape, ShapeColumn};
 pub use postgres::{LeaseClock, PostgresOptions, PostgresStore};
 pub use sqlite::{Durability, Execution, GroupLimits, Mode, OpenOptions, SqliteStore};

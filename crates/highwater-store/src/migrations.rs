@@ -17,8 +17,10 @@ pub(crate) struct Migration {
     sql: &'static str,
 }
 
-pub(crate) const MIGRATIONS: &[Migration] =
-    &[Migration { version: 1, name: "first", sql: include_str!("migrations/0001_first.sql") }];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, name: "first", sql: include_str!("migrations/0001_first.sql") },
+    Migration { version: 2, name: "live", sql: include_str!("migrations/0002_live.sql") },
+];
 
 /// How a database spells the words in braces.
 pub(crate) type Dialect = [(&'static str, &'static str)];

@@ -14,34 +14,47 @@ macro_rules! transact {
 
 mod account;
 mod address;
+mod ages;
+mod alerts;
 mod cells;
 mod claim;
 mod close;
 mod columns;
 mod commit;
+mod compact;
 mod copy;
 mod dense;
 mod edges;
+mod ending;
 mod error;
 mod exceptions;
 mod group;
+mod job;
 mod ledger;
 mod link;
+mod live;
 mod load;
+mod names;
 mod open;
 mod passwords;
 mod plan;
 mod pool;
 mod replay;
 mod report;
+mod rescans;
 mod rewrite;
+mod roles;
 mod rows;
 mod runs;
 mod segments;
 mod settle;
+mod state;
 mod streams;
 mod table;
+#[cfg(test)]
+mod tests;
 mod tls;
+mod windows;
 mod writer;
 
 use std::sync::Arc;
@@ -57,6 +70,7 @@ pub use open::{LeaseClock, PostgresOptions};
 
 use self::{
     claim::{Abandoned, Glances},
+    job::Job,
     link::Db,
     pool::{Access, Pool, Seat, unreachable},
     writer::Writer,
@@ -127,15 +141,15 @@ impl PostgresStore {
         if planted(Bug::StateBeforeData) {
             return self.commit_state_before_data(&commit).await;
         }
-        self.writer.submit(&self.pool, commit).await
+        Ok(self.writer.submit(&self.pool, Job::Segment(commit)).await?.batch)
     }
 
     /// The planted bug: verdicts and cursor are durable while the rows may still be lost.
     async fn commit_state_before_data(&self, commit: &Commit) -> Result<BatchCounts> {
         let state = Commit { records: Vec::new(), ..commit.clone() };
         let data = Commit { settlements: Vec::new(), cursor: None, ..commit.clone() };
-        let mut counts = self.writer.submit(&self.pool, Arc::new(state)).await?;
-        counts.add(&self.writer.submit(&self.pool, Arc::new(data)).await?);
+        let mut counts = self.writer.submit(&self.pool, Job::Segment(Arc::new(state))).await?.batch;
+        counts.add(&self.writer.submit(&self.pool, Job::Segment(Arc::new(data))).await?.batch);
         Ok(counts)
     }
 

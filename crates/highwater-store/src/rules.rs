@@ -1,15 +1,25 @@
 //! What every backend decides alike, without SQL: the rules between what is read and what is written.
 
+mod alerting;
 mod census;
+mod joining;
 mod json;
 mod laying;
 mod mirror;
+mod passes;
 mod segment_row;
 mod settling;
+mod windows;
 
+pub(crate) use alerting::alert_entry;
 pub(crate) use census::{Census, sealed_entry};
+pub(crate) use joining::{JOINED_AT_ONCE, Joined, joined};
 pub(crate) use json::canonical;
 pub(crate) use laying::{Laid, Rest};
-pub(crate) use mirror::{Kept, Stored, distinct, key_column, key_of, place, size_of};
+pub(crate) use mirror::{Arrival, Kept, Stored, distinct, key_column, key_of, place, size_of};
+pub(crate) use passes::{ENDED_AT_ONCE, Pass, clipped, rescan_entry};
 pub(crate) use segment_row::SegmentRow;
-pub(crate) use settling::{count, is_to_be_reconsidered, ledger_entry, next_retry, owner, status_when_replayed};
+pub(crate) use settling::{
+    count, is_ended_by_row, is_to_be_reconsidered, ledger_entry, next_retry, owner, status_when_replayed,
+};
+pub(crate) use windows::{WindowRow, not_listening};

@@ -1,28 +1,38 @@
 //! The store in one SQLite file: readable by other programs at any time, written by one process.
 
 mod account;
+mod ages;
+mod alerts;
 mod claim;
 mod close;
 mod commit;
+mod compact;
 mod copy;
+mod ending;
 mod error;
 mod exceptions;
 mod group;
 mod ledger;
+mod live;
 mod lock;
+mod names;
 mod open;
 mod plan;
 mod readers;
 mod replay;
 mod report;
+mod rescans;
+mod roles;
 mod rows;
 mod runs;
 mod segments;
 mod session;
+mod state;
 mod streams;
 mod table;
 #[cfg(test)]
 mod tests;
+mod windows;
 mod writer;
 
 use std::{future::Future, sync::Arc};

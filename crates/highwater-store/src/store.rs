@@ -11,11 +11,11 @@ use highwater_core::{
 
 use serde_json::json;
 
-use crate::{LedgerEntry, LedgerLine, Result};
+use crate::{LedgerEntry, LedgerLine, LiveStore, Result};
 
 /// Work and evidence, durable. Every method that writes is one short transaction, all or nothing, and may be called
 /// again with the same arguments without harm.
-pub trait Store: Send + Sync {
+pub trait Store: LiveStore {
     /// The row of a stream, made if it is not there yet with an empty span.
     fn open_stream<'a>(&'a self, stream: &'a StreamId, axis: &'a str) -> BoxFuture<'a, Result<StreamRow>>;
     /// Lays segments and moves origin, target and frontier so that catch-up segments tile `[origin, target)` at any
@@ -157,7 +157,12 @@ pub struct Commit {
     pub lease: Lease,
     pub stream: StreamId,
     pub now: Timestamp,
+    /// Before the first of the records was asked for: a row that was fetched later than this stays as it is, and if it
+    /// says something else, the key is counted as `behind`, stays unsettled and holds the cursor: ask again.
+    pub asked_at: Timestamp,
     pub records: Vec<Record>,
+    /// Keys whose stored body is still the remote's: only `last_fetched_at` moves.
+    pub unchanged: Vec<(Key, &'static Table)>,
     /// Verdicts on keys that are not plainly stored, and `Stored` for keys that had an exception.
     pub settlements: Vec<Settlement>,
     pub cursor: Option<Position>,
@@ -270,6 +275,7 @@ pub struct RunStart {
 pub struct RunEnd {
     pub id: String,
     pub source: SourceName,
+    pub command: &'static str,
     pub outcome: RunOutcome,
     pub items: u64,
     pub requests: u64,
@@ -286,7 +292,7 @@ impl RunEnd {
             entity_type: "run",
             entity_id: self.id.clone(),
             payload: json!({ "items": self.items, "outcome": self.outcome.as_str(), "requests": self.requests }),
-            actor: "highwater sync".into(),
+            actor: format!("highwater {}", self.command),
         }
     }
 }

@@ -4,14 +4,23 @@
 #![expect(clippy::unwrap_used, reason = "a step that fails is a failed case")]
 
 pub mod accounts;
+pub mod alerts;
+pub mod arrivals;
 pub mod exceptions;
 pub mod frontier;
+pub mod joining;
 pub mod leases;
+pub mod marks;
+pub mod names;
 pub mod plans;
 pub mod reports;
+pub mod rescans;
+pub mod roles;
 pub mod rows;
 pub mod scene;
 mod tables;
+pub mod upgraded;
+pub mod windows;
 
 pub use scene::{Lab, Scene};
 pub use tables::{ITEMS, USERS, item, user};
@@ -85,4 +94,44 @@ cases! { ($)
         the_ledger_holds_after_everything
         a_run_is_measured
         the_database_finds_itself_sound;
+    arrivals:
+        an_answer_that_took_long_does_not_undo_what_the_feed_told
+        an_answer_to_the_feed_that_took_long_does_not_undo_what_came_meanwhile
+        a_body_that_is_no_longer_there_cannot_be_confirmed
+        what_is_behind_stays_unsettled_and_holds_the_cursor
+        the_feed_stores_rows_outside_segments
+        a_row_of_the_feed_ends_the_exception_of_its_key
+        what_policy_keeps_out_stays_out
+        a_confirmed_body_moves_only_its_time
+        the_ages_of_changes_are_counted_once
+        a_story_is_told_from_its_first_score_to_its_last;
+    marks:
+        a_mark_stands_for_the_body_in_its_row
+        marks_are_told_by_range_and_by_name;
+    roles:
+        a_role_is_one_process_s_until_it_falls_silent
+        who_does_not_listen_writes_nothing_about_the_feed
+        what_was_heard_is_never_unheard;
+    windows:
+        a_window_opens_once_and_ends_once
+        a_window_closes_only_when_all_of_it_was_looked_at_again
+        a_window_over_nothing_needs_no_pass;
+    rescans:
+        a_pass_counts_what_it_saw_and_leaves_no_segments
+        a_pass_over_one_key_is_laid_once_and_leaves_nothing
+        a_pass_that_is_asked_for_twice_is_laid_once
+        a_long_pass_is_laid_in_chunks_and_goes_on_where_it_broke_off
+        an_absence_outlives_the_segment_that_found_it
+        a_dead_letter_keeps_its_segment_and_ends_the_pass;
+    joining:
+        small_segments_become_one
+        what_is_at_work_or_before_the_frontier_is_not_joined
+        many_small_segments_are_joined_call_by_call;
+    names:
+        names_are_listed_in_the_order_in_which_they_are_found
+        a_list_grows_by_rows_that_were_not_looked_at
+        the_names_of_a_span_are_told_once;
+    alerts:
+        an_alert_is_told_once_until_it_is_resolved
+        a_store_knows_its_size_and_its_age;
 }

@@ -7,10 +7,12 @@ mod ground;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use highwater_core::{AccountReport, Purpose, Value, Verdict, throttle::Learned};
+use highwater_core::{
+    AccountReport, Position, Purpose, Record, RescanReason, StreamId, Value, Verdict, throttle::Learned,
+};
 use highwater_store::{
-    Content, CopyProgress, CopyReport, Durability, ErrorKind, Mode, OpenOptions, PostgresOptions, PostgresStore,
-    RunEnd, RunOutcome, RunStart, ShareAsk, SqliteStore, Store, StoreError, copy,
+    AlertNote, Content, CopyProgress, CopyReport, Durability, EndWindow, ErrorKind, Mode, NewWindow, OpenOptions,
+    PostgresOptions, PostgresStore, RunEnd, RunOutcome, RunStart, ShareAsk, SqliteStore, Store, StoreError, copy,
     suite::{
         Lab, Scene, item,
         scene::{at, verdict, worker},
@@ -50,7 +52,15 @@ async fn fill(store: Arc<dyn Store>) -> Scene {
         let start = RunStart { id: id.into(), source: source.clone(), command: "sync", workers: 2, at: at(0) };
         store.begin_run(&start).await.unwrap();
         let outcome = RunOutcome::Complete;
-        let end = RunEnd { id: id.into(), source: source.clone(), outcome, items: 7, requests: 9, at: at(3) };
+        let end = RunEnd {
+            id: id.into(),
+            source: source.clone(),
+            command: "sync",
+            outcome,
+            items: 7,
+            requests: 9,
+            at: at(3),
+        };
         store.end_run(&end).await.unwrap();
     }
     let learned = Some(Learned { rate: 0.1 + 0.2, ceiling: None });
@@ -70,7 +80,32 @@ async fn fill(store: Arc<dyn Store>) -> Scene {
     scene.commit(&second.lease, texts.chain(users).collect(), settlements, at(2)).await.unwrap();
     let changed = vec![item(27, "new", &[2, 3]), item(21, "changed", &[])];
     scene.commit(&second.lease, changed, vec![], at(3)).await.unwrap();
+    fill_live(&scene).await;
     scene
+}
+
+/// What a mirror that stays current adds.
+async fn fill_live(scene: &Scene) {
+    let (store, stream) = (scene.store(), scene.stream.clone());
+    scene.tell(vec![Record { tag: Some("W/\"Ä\"".into()), ..item(50, "told", &[]) }], at(4)).await;
+    let users = StreamId { stream: "users".parse().unwrap(), ..stream.clone() };
+    store.open_stream(&users, "name").await.unwrap();
+    store.note_names(&users, &["zoe".into(), "Ann".into(), "é".into()]).await.unwrap();
+    assert!(scene.listen("w", at(4)).await);
+    let (reason, worker) = ("stopped".to_owned(), worker("w"));
+    let window = NewWindow { stream, opened_at: at(4), reason, worker: worker.clone(), now: at(4) };
+    let window = store.open_window(&window).await.unwrap();
+    let rescan = scene.rescan_of(RescanReason::Blind, 60, 60, at(5));
+    store.end_window(&EndWindow { window, ended_at: at(5), head: Position(60), rescan, worker }).await.unwrap();
+    let alert = AlertNote {
+        source: scene.stream.source.clone(),
+        condition: "quiet".into(),
+        severity: "warning".into(),
+        message: "nothing heard".into(),
+        at: at(5),
+        raised: true,
+    };
+    store.note_alert(&alert).await.unwrap();
 }
 
 /// Every row of every table of a file, as it lies.
@@ -121,7 +156,7 @@ async fn a_mirror_goes_to_the_server_and_back_and_is_the_same() {
     let report = copied(&from, &to).await.unwrap();
     assert_eq!(unsound(&report), [""; 0]);
     let mut names: Vec<_> = report.tables.iter().map(|table| table.name.to_owned()).collect();
-    names.extend(["highwater_schema".into(), "ingest_workers".into()]);
+    names.extend(["highwater_schema".into(), "ingest_roles".into(), "ingest_workers".into()]);
     names.sort();
     assert_eq!(names, tables(&ground).await, "every table of the schema is copied");
     assert!(report.tables.iter().all(|table| table.rows > 0), "{report:?}");
@@ -149,7 +184,7 @@ async fn goes_on(store: Arc<dyn Store>) {
     assert_eq!(claimed.iter().map(|claimed| claimed.span.start().0).collect::<Vec<_>>(), [20, 40, 60, 80]);
     scene.commit(&claimed[0].lease, vec![item(27, "newest", &[])], vec![], at(600)).await.unwrap();
     scene.finish(&claimed[3], at(601)).await;
-    assert_eq!(scene.ledger_events().await.len(), 8, "seven were copied");
+    assert_eq!(scene.ledger_events().await.len(), 11, "ten were copied");
 }
 
 /// The server refuses a table half-way, and the source changes before the second attempt.

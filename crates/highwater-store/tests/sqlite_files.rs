@@ -189,3 +189,29 @@ fn a_run_inline_repeats_itself_to_the_byte() {
     };
     assert!(play() == play(), "two runs differ");
 }
+
+/// What `dbstat` finds by reading every page, beside what counting rows says.
+#[tokio::test]
+async fn the_control_plane_is_about_as_large_as_it_is_said_to_be() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("store.db");
+    let scene = Scene::planned(lab(open(&path).unwrap()), 40_000_000, 40_020_000, 1).await;
+    let lease = scene.claim_one(at(0)).await.lease;
+    let missing = (40_000_000..40_005_000).map(|key| verdict(key, Verdict::Missing)).collect();
+    scene.commit(&lease, vec![], missing, at(0)).await.unwrap();
+    let names: Vec<_> = (0..20_000).map(|number| format!("name{}", number * 7_919 % 100_003)).collect();
+    scene.store().note_names(&scene.stream, &names).await.unwrap();
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch(
+        "UPDATE ingest_segments SET status = 'sealed', started_at = 1700000000000, sealed_at = 1700000000000,
+             attempts = 1, lease_epoch = 1, scan_cursor = end_pos, stored_count = 997",
+    )
+    .unwrap();
+    let told = scene.store().sizes().await.unwrap();
+    let found = "SELECT sum(pgsize) FROM dbstat WHERE aggregate = TRUE AND name IN (
+                     SELECT name FROM sqlite_schema WHERE tbl_name LIKE 'ingest_%' OR tbl_name = 'ledger')";
+    let found: u64 = db.query_row(found, [], |row| row.get::<_, i64>(0)).unwrap().cast_unsigned();
+    let share = told.control_bytes as f64 / found as f64;
+    assert!((0.8..1.25).contains(&share), "{} of {found} bytes", told.control_bytes);
+    assert!(told.database_bytes >= found);
+}

@@ -35,6 +35,7 @@ Examples:
   highwater demo                     see a mirror built under faults, killed, resumed and proven
   highwater sync hn --last 10000     mirror the newest 10,000 items into ./highwater.db
   highwater sync hn                  mirror all of Hacker News; stop and start it as you like
+  highwater serve                    stay current from then on
   highwater status                   how far is it
   highwater verify hn                compare with the remote and prove it
 
@@ -76,6 +77,9 @@ pub(crate) enum Command {
     /// Catch up with the remote, then exit
     #[command(after_help = SYNC_EXAMPLES)]
     Sync(SyncArgs),
+    /// Stay current until stopped: live feed, catch-up, rescans, metrics
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeArgs),
     /// Show how far each mirror is
     Status(StatusArgs),
     /// Compare the mirror with the remote and prove its completeness
@@ -135,6 +139,26 @@ pub(crate) struct SyncArgs {
     /// Fetch again what is stored already, and count what differed
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  highwater serve                            every source of the configuration, until stopped
+  highwater serve hn --listen 127.0.0.1:0    one source; metrics and health on a free port
+
+It follows the live feed, catches up, looks again at what may still change, and accounts for every moment
+in which it did not listen. Watch it with 'highwater status' and at http://127.0.0.1:8722/metrics, /healthz
+and /readyz. The configuration is read at start: restart it to apply changes.
+Ended by SIGINT or SIGTERM it exits with 130 or 143; with 1 when something does not heal by itself.";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ServeArgs {
+    /// Sources to keep current [default: all in the configuration]
+    #[arg(value_name = "SOURCE")]
+    pub(crate) sources: Vec<String>,
+    /// Where metrics and health are served [default: 127.0.0.1:8722, or serve.listen of the configuration]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<SocketAddr>,
 }
 
 /// A moment as it was typed, and as we count.
@@ -302,7 +326,15 @@ Examples:
   highwater simulate hn --load items.jsonl.gz            real bodies, one JSON object a line
 
 Then point a source at it: base_url = \"http://127.0.0.1:8733\".
-The truth to compare with is at /_sim/truth, counters are at /_sim/stats.";
+The truth to compare with is at /_sim/truth and /_sim/truth/users, counters are at /_sim/stats.
+
+A plan with [mutations] makes items and profiles change while it runs; [stream] says how streams tell of it. By hand:
+  curl '127.0.0.1:8733/_sim/mutate?id=19990&kind=dead'   score, text, kids, dead, delete or revive; &publish=false
+  curl '127.0.0.1:8733/_sim/burst?count=500'             the newest 500 change at once
+  curl '127.0.0.1:8733/_sim/profile?name=Bababa'         a profile changes
+  curl '127.0.0.1:8733/_sim/grow?by=20'                  maxitem jumps, into what head.behind of the plan reserves
+  curl '127.0.0.1:8733/_sim/stream?do=drop'              drop, cut, cancel, auth_revoked, silence or restore
+  curl '127.0.0.1:8733/_sim/down?for_ms=60000'           every request is reset for a minute";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Simulated {

@@ -5,6 +5,7 @@ mod dead_letters;
 mod demo;
 mod init;
 mod ledger;
+mod serve;
 mod simulate;
 mod status;
 mod store;
@@ -21,6 +22,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Exit> {
     match args.command {
         Command::Init(args) => init::run(global, &args),
         Command::Sync(args) => sync::run(global, &args).await,
+        Command::Serve(args) => serve::run(global, &args).await,
         Command::Status(args) => status::run(global, &args).await,
         Command::Verify(args) => verify::run(global, &args).await,
         Command::DeadLetters(args) => dead_letters::run(global, args.verb).await,

@@ -1,6 +1,8 @@
 //! The configuration file: found, parsed, and every unknown key refused by name.
 
+mod alerts;
 mod reader;
+mod serve;
 mod source;
 mod units;
 
@@ -12,8 +14,10 @@ use std::{
 use toml::Table;
 
 use crate::exit::Trouble;
+pub(crate) use alerts::{AlertsConfig, NotifyConfig, SmtpConfig};
 use reader::Reader;
-pub(crate) use source::{Limits, RateLimit, SourceConfig, SourceKind};
+pub(crate) use serve::ServeConfig;
+pub(crate) use source::{Limits, LiveConfig, RateLimit, SourceConfig, SourceKind};
 pub(crate) use units::parse_duration;
 
 pub(crate) const FILE_NAME: &str = "highwater.toml";
@@ -25,6 +29,8 @@ pub(crate) struct Config {
     /// Of a PostgreSQL database.
     pub(crate) store_schema: Option<String>,
     pub(crate) sources: Vec<SourceConfig>,
+    pub(crate) serve: ServeConfig,
+    pub(crate) alerts: AlertsConfig,
 }
 
 impl Config {
@@ -53,16 +59,20 @@ impl Config {
             }
             None => (None, None),
         };
-        if let Some(mut serve) = root.section("serve")? {
-            serve.string("listen")?;
-            serve.finish()?;
-        }
+        let serve = serve::parse(root.section("serve")?)?;
         let sources = match root.section("sources")? {
             Some(sources) => source::parse_all(sources)?,
             None => vec![SourceConfig::default_hn()],
         };
+        let alerts = alerts::parse(root.section("alerts")?)?;
         root.finish()?;
-        Ok(Config { store_url: store_url.unwrap_or_else(|| DEFAULT_STORE.into()), store_schema, sources })
+        Ok(Config {
+            store_url: store_url.unwrap_or_else(|| DEFAULT_STORE.into()),
+            store_schema,
+            sources,
+            serve,
+            alerts,
+        })
     }
 
     pub(crate) fn source(&self, name: &str) -> Result<&SourceConfig, Trouble> {

@@ -5,12 +5,14 @@ mod commands;
 mod config;
 mod exit;
 mod location;
+mod notify;
 mod out;
 mod progress;
 mod settings;
 mod signals;
+mod watchdog;
 
-use std::{process::ExitCode, time::Duration};
+use std::{io::IsTerminal, process::ExitCode, time::Duration};
 
 use highwater_engine::EngineError;
 use highwater_store::{ErrorKind, StoreError};
@@ -52,7 +54,12 @@ fn start_logging(verbose: u8, quiet: bool) {
     };
     let filter = tracing_subscriber::EnvFilter::try_from_env("HIGHWATER_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .init();
 }
 
 /// Prints an error with its causes and a hint, and says how to exit.

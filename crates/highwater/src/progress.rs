@@ -79,7 +79,7 @@ impl Progress {
             Event::HeadFailed { kind, .. } => format!("the source does not answer yet ({kind}); trying again"),
             Event::StoreTrouble { error } => format!("the store cannot write: {error}; trying again"),
             Event::StoreHealed => "the store writes again".into(),
-            Event::Alert(alert) => alert.to_string(),
+            Event::Alert(change) if change.send => change.to_string(),
             Event::Stopping => "stopping: committing what is in hand".into(),
             _ => return,
         };
@@ -97,7 +97,7 @@ impl Progress {
     }
 }
 
-fn log(event: &Event) {
+pub(crate) fn log(event: &Event) {
     match event {
         Event::DeadLetter { key, reason } => tracing::info!(%key, reason, "dead letter"),
         Event::KeyFailed { key, kind, attempts, .. } => tracing::debug!(%key, %kind, attempts, "failed"),

@@ -6,14 +6,16 @@ use highwater_core::{
     Observer,
     throttle::{InFlight, OnSlow, Rate, Settings as ThrottleSettings, Window},
 };
-use highwater_engine::{Engine, EngineSettings, Entropy, LeaseTimes, Patience, Process, Sizes, World};
+use highwater_engine::{
+    Engine, EngineSettings, Entropy, LeaseTimes, LiveSettings, Patience, Process, RescanSettings, Sizes, World,
+};
 use highwater_sources::{Clock, Decoding, Gateway, Hn, HttpTransport, Source, TransportSettings};
 use highwater_store::Store;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::Global,
-    config::{Config, Limits, RateLimit, SourceConfig, SourceKind, parse_duration},
+    config::{Config, Limits, LiveConfig, RateLimit, SourceConfig, SourceKind, parse_duration},
     exit::Trouble,
     location::{self, Location},
 };
@@ -80,6 +82,21 @@ impl Settings {
         let settings = engine_settings(&source.limits)?;
         let world = World { clock, entropy, observer, stop: stop.into(), process: process() };
         Ok(Engine { name: source.name.clone(), source: remote, store, settings, world })
+    }
+}
+
+pub(crate) fn live_settings(live: &LiveConfig) -> LiveSettings {
+    let default = LiveSettings::default();
+    LiveSettings {
+        workers: live.workers.unwrap_or(default.workers),
+        queue: live.queue.unwrap_or(default.queue),
+        idle_timeout: live.idle_timeout.unwrap_or(default.idle_timeout),
+        rescan: RescanSettings {
+            every: live.rescan_every.unwrap_or(default.rescan.every),
+            window: live.rescan_window.unwrap_or(default.rescan.window),
+            short_window: live.short_rescan_window.unwrap_or(default.rescan.short_window),
+            history: live.history_every,
+        },
     }
 }
 

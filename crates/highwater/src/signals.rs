@@ -17,6 +17,15 @@ pub(crate) struct Signals {
     _file_size: Signal,
 }
 
+/// Says, whenever SIGHUP comes, that nothing comes of it; it would end the process otherwise.
+pub(crate) async fn answer_hangups() -> std::io::Result<()> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    while hangup.recv().await.is_some() {
+        crate::out::complain("the configuration is read at start: restart the service to apply changes");
+    }
+    Ok(())
+}
+
 impl Signals {
     pub(crate) fn listen() -> std::io::Result<Self> {
         Ok(Signals {

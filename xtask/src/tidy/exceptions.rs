@@ -27,6 +27,16 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         path: "crates/highwater-sim/src/server/h2.rs",
         reason: "a task for each request of an HTTP/2 connection; the server waits for all of them",
     },
+    Exception {
+        rule: Rule::Spawn,
+        path: "crates/highwater-web/src/server.rs",
+        reason: "a task for each connection; the server waits for all of them",
+    },
+    Exception {
+        rule: Rule::Spawn,
+        path: "crates/highwater/src/notify.rs",
+        reason: "alerts are told beside the service, which never waits for that; the notifier waits for its end",
+    },
 ];
 
 impl Exception {

@@ -10,7 +10,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("highwater-sources", &["highwater-core"]),
     ("highwater-engine", &["highwater-core", "highwater-store", "highwater-sources"]),
     ("highwater-sim", &["highwater-core", "highwater-store", "highwater-sources", "highwater-engine"]),
-    ("highwater", &["highwater-core", "highwater-store", "highwater-sources", "highwater-engine", "highwater-sim"]),
+    ("highwater-web", &["highwater-core"]),
+    (
+        "highwater",
+        &[
+            "highwater-core",
+            "highwater-store",
+            "highwater-sources",
+            "highwater-engine",
+            "highwater-sim",
+            "highwater-web",
+        ],
+    ),
     ("highwater-bench", &["highwater-core", "highwater-sources", "highwater-store"]),
     ("xtask", &["highwater-pg-server"]),
 ];

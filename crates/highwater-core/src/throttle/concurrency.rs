@@ -49,7 +49,12 @@ impl Concurrency {
             (Some(rate), Some(seconds)) => rate / self.mean_cost.unwrap_or(1.0) * seconds * HEADROOM,
         };
         // The cast saturates, and the bounds are whole numbers of u32.
-        needed.max(CAP_LEAST).min(self.limit).ceil() as u32
+        needed.max(self.least()).min(self.limit).ceil() as u32
+    }
+
+    /// However fast the answers: a few that never come must not use up all there is.
+    fn least(&self) -> f64 {
+        (f64::from(self.bounds.start) / 4.0).max(CAP_LEAST)
     }
 
     pub(super) fn met_cap(&mut self) {

@@ -1,6 +1,8 @@
 //! What a throttle shows of itself, for progress displays and metrics. Nothing in the throttle reads it.
 
-use super::gate::GateState;
+use std::time::Duration;
+
+use super::gate::{GateState, PauseReason};
 use crate::Lane;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,4 +48,20 @@ pub struct Totals {
     pub granted: u64,
     pub throttled: u64,
     pub cuts: u64,
+    pub closed: ClosedFor,
+}
+
+/// For how long the gate kept everything back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClosedFor([Duration; PauseReason::ALL.len()]);
+
+impl ClosedFor {
+    pub fn because(&self, reason: PauseReason) -> Duration {
+        self.0[reason as usize]
+    }
+
+    pub(super) fn add(&mut self, reason: PauseReason, time: Duration) {
+        let sum = &mut self.0[reason as usize];
+        *sum = sum.saturating_add(time);
+    }
 }

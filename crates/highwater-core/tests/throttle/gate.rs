@@ -56,6 +56,23 @@ fn retry_after_is_kept_to_the_moment_and_never_shortened() {
 }
 
 #[test]
+fn closed_time_is_counted_once_and_by_its_reason() {
+    let mut throttle = at_50();
+    let closed = |throttle: &Throttle, seconds: f64| {
+        let closed = throttle.snapshot(at(seconds)).totals.closed;
+        PauseReason::ALL.iter().map(|reason| closed.because(*reason).as_secs_f64()).collect::<Vec<_>>()
+    };
+    assert_eq!(closed(&throttle, 5.0), [0.0, 0.0, 0.0, 0.0]);
+    throttle.pause(at(30.0), PauseReason::RetryAfter, at(10.0));
+    assert_eq!(closed(&throttle, 15.0), [5.0, 0.0, 0.0, 0.0], "also between two calls");
+    throttle.pause(at(100.0), PauseReason::Outage, at(20.0));
+    throttle.resume(at(25.0));
+    assert!(throttle.poll(at(29.0)).is_none());
+    assert_eq!(closed(&throttle, 29.0), [14.0, 0.0, 5.0, 0.0]);
+    assert_eq!(closed(&throttle, 500.0), [15.0, 0.0, 5.0, 0.0], "the wait for a probe is not counted");
+}
+
+#[test]
 fn a_later_retry_after_of_the_same_flight_extends_the_gate() {
     let mut throttle = at_50();
     let [first, second, third] = [0; 3].map(|_| next(&mut throttle, at(0.0)).1);

@@ -7,6 +7,9 @@ use highwater_core::{Event, Moment, Timestamp};
 use super::{Dispatcher, DrainEnd, Scope};
 use crate::error::Result;
 
+/// Others may plan what we do not hear of.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 pub(super) enum Idle {
     /// Work is under way.
     Busy,
@@ -31,6 +34,11 @@ impl Dispatcher {
         let engine = &self.worker.engine;
         let outlook = engine.steady(|| engine.store.outlook(&self.worker.stream.id)).await?;
         let now = engine.now();
+        if scope == Scope::Endless {
+            let next = [outlook.next_retry_at, outlook.next_unpublished_at].into_iter().flatten().min();
+            let wait = next.map_or(LOOK_AGAIN, |at| at.since(now).min(LOOK_AGAIN));
+            return Ok(Idle::Wait(self.wait(wait)));
+        }
         let retry = outlook.next_retry_at.and_then(|at| self.worth_waiting(at, now));
         let head = outlook.next_unpublished_at.and_then(|at| self.head_worth_waiting(at, now));
         let open = (outlook.open > 0).then_some(Duration::from_millis(100));
@@ -65,7 +73,10 @@ impl Dispatcher {
     }
 
     /// Whether the remote will not be back within our patience.
-    pub(super) fn hopeless(&mut self) -> Option<DrainEnd> {
+    pub(super) fn hopeless(&mut self, scope: Scope) -> Option<DrainEnd> {
+        if scope == Scope::Endless {
+            return None;
+        }
         let engine = &self.worker.engine;
         let now = engine.world.clock.moment();
         let patience = engine.settings.patience.retry;

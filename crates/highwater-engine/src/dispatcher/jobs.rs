@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use highwater_core::{AfterFailure, BatchCounts, Event, Failure, FailureKind, Lane, after_failure};
+use highwater_core::{
+    AfterFailure, BatchCounts, Event, Failure, FailureKind, ItemSignals, Lane, Signals, after_failure,
+};
 use highwater_sources::Beat;
 use tokio::task::{AbortHandle, Id as TaskId, JoinError};
 
@@ -96,7 +98,7 @@ impl Dispatcher {
         match end {
             JobEnd::Committed { batch, closed } => {
                 self.totals.add(&batch);
-                self.alert(&batch);
+                self.alert();
                 if closed.is_some() {
                     self.forget(work);
                 }
@@ -113,10 +115,12 @@ impl Dispatcher {
         }
     }
 
-    fn alert(&mut self, batch: &BatchCounts) {
-        let items = batch.stored() + batch.missing + batch.excluded + batch.dead;
-        for alert in self.alerts.observe(items, batch.dead, self.worker.engine.now()) {
-            self.worker.engine.emit(Event::Alert(alert));
+    fn alert(&mut self) {
+        let BatchCounts { missing, excluded, dead, .. } = self.totals;
+        let items = ItemSignals { settled: self.totals.stored() + missing + excluded + dead, bad: dead };
+        let signals = Signals { items, ..Signals::default() };
+        for change in self.alerts.observe(&signals, self.worker.engine.now()) {
+            self.worker.engine.emit(Event::Alert(change));
         }
     }
 

@@ -27,7 +27,7 @@ impl Dispatcher {
         };
         let until = self.worker.engine.world.clock.moment() + PAUSE;
         self.worker.engine.source.gateway().pause(until, PauseReason::Outage);
-        let canary = self.canary().await?;
+        let canary = canary(&self.worker).await?;
         self.probing = Some(Box::pin(probe(self.worker.clone(), canary, at)));
         Ok(())
     }
@@ -47,26 +47,26 @@ impl Dispatcher {
             }
         }
     }
+}
 
-    /// A key that has been answered before; failing that, any key of the stream, another each time.
-    async fn canary(&self) -> Result<Option<Key>> {
-        if let Some(key) = self.worker.guard.canary() {
-            return Ok(Some(key));
-        }
-        let engine = &self.worker.engine;
-        let spec = &self.worker.stream.spec;
-        let first = Page { after: None, limit: 1 };
-        let stored = engine.steady(|| engine.store.rows(spec.table, first.clone())).await?;
-        if let Some(row) = stored.into_iter().next() {
-            return Ok(Some(row.key));
-        }
-        if spec.density == Density::Sparse {
-            return Ok(None);
-        }
-        let row = engine.steady(|| engine.store.open_stream(&self.worker.stream.id, spec.axis)).await?;
-        let Position(position) = row.span.start().plus(engine.world.entropy.below(row.span.len()));
-        Ok(Some(Key::Number(position)))
+/// A key that has been answered before; failing that, any key of the stream, another each time.
+async fn canary(worker: &Worker) -> Result<Option<Key>> {
+    if let Some(key) = worker.guard.canary() {
+        return Ok(Some(key));
     }
+    let engine = &worker.engine;
+    let spec = &worker.stream.spec;
+    let first = Page { after: None, limit: 1 };
+    let stored = engine.steady(|| engine.store.rows(spec.table, first.clone())).await?;
+    if let Some(row) = stored.into_iter().next() {
+        return Ok(Some(row.key));
+    }
+    if spec.density != Density::Dense {
+        return Ok(None);
+    }
+    let row = engine.steady(|| engine.store.open_stream(&worker.stream.id, spec.axis)).await?;
+    let Position(position) = row.span.start().plus(engine.world.entropy.below(row.span.len()));
+    Ok(Some(Key::Number(position)))
 }
 
 async fn probe(worker: Worker, canary: Option<Key>, at: Moment) -> Result<(), Failure> {

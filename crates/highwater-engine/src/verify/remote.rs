@@ -25,7 +25,7 @@ pub(super) async fn compare(
     exceptions: &Exceptions,
     verdict: &mut StreamVerdict,
 ) -> Result<()> {
-    if spec.density == Density::Sparse {
+    if spec.density != Density::Dense {
         return Ok(());
     }
     let span = Span::new(verdict.status.origin, verdict.status.target);
@@ -91,7 +91,7 @@ type Compared = (Key, Fetched, Option<StoredRow>);
 /// Asks for a batch, the failing keys of it again, and looks the rows up.
 async fn compare_batch(engine: &Engine, spec: &StreamSpec, mut keys: Vec<Key>) -> Result<Vec<Compared>> {
     let rows = again::rows(engine, spec, &keys).await?;
-    let call = Call { lane: Lane::Backfill, beat: Beat::new(engine.world.clock.clone()) };
+    let call = Call::new(Lane::Backfill, Beat::new(engine.world.clock.clone()));
     let mut answers = BTreeMap::new();
     for round in 1..=ROUNDS {
         let batch = match engine.source.fetch(&spec.name, &keys, &call).await {
@@ -142,7 +142,7 @@ fn judge(
             return (exceptions.get(key) == Some(&ExceptionState::Missing)).then_some(Doubt::Missing);
         }
         (Fetched::Absent, Some(_)) => verdict.vanished += 1,
-        (Fetched::Absent | Fetched::Excluded { .. } | Fetched::Skipped, _) => {}
+        (Fetched::Absent | Fetched::Unchanged | Fetched::Excluded { .. } | Fetched::Skipped, _) => {}
         (Fetched::Failed(failure), row) => {
             verdict.checked -= 1;
             if row.is_some() || exceptions.get(key) == Some(&ExceptionState::Missing) {

@@ -1,7 +1,11 @@
 //! The newest ids over time: what `maxitem` says, and which bodies are out already. A function of the time since the
-//! start.
+//! start, and of the jumps that were asked for.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::{
+    ops::RangeInclusive,
+    sync::{PoisonError, RwLock},
+    time::Duration,
+};
 
 use crate::{
     plan::HeadPlan,
@@ -20,6 +24,14 @@ pub(super) struct Head {
     lag: Duration,
     stride: u64,
     every: Duration,
+    /// Few and far between, beside the plan: read by every request, written by hand.
+    jumps: RwLock<Vec<Jump>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Jump {
+    at: Duration,
+    by: u64,
 }
 
 impl Head {
@@ -33,12 +45,36 @@ impl Head {
             lag: Duration::from_millis(u64::from(plan.lag_ms)),
             stride: u64::from(plan.jump_max.get()).div_ceil(2),
             every: Duration::from_millis(u64::from(plan.every_ms.get())),
+            jumps: RwLock::default(),
         }
     }
 
+    /// What `maxitem` says at first.
+    pub(super) const fn start(&self) -> u64 {
+        self.start
+    }
+
     pub(super) fn max_item(&self, now: Duration) -> u64 {
-        let steps = (now.as_nanos() / self.every.as_nanos()) as u64;
-        self.start.saturating_add(self.grown(steps)).min(self.last)
+        if self.start == self.last {
+            return self.last;
+        }
+        let jumps = self.jumps.read().unwrap_or_else(PoisonError::into_inner);
+        let jumped: u64 = jumps.iter().filter(|jump| jump.at <= now).map(|jump| jump.by).sum();
+        self.start.saturating_add(self.grown(self.steps(now))).saturating_add(jumped).min(self.last)
+    }
+
+    /// When the plan has `maxitem` grow next; `None` when it has come to the end.
+    pub(super) fn next_growth(&self, now: Duration) -> Option<Duration> {
+        let next = u32::try_from(self.steps(now) + 1).ok()?;
+        (self.max_item(now) < self.last).then(|| self.every * next)
+    }
+
+    pub(super) fn jump(&self, by: u64, at: Duration) {
+        self.jumps.write().unwrap_or_else(PoisonError::into_inner).push(Jump { at, by: by.min(self.last) });
+    }
+
+    const fn steps(&self, now: Duration) -> u64 {
+        (now.as_nanos() / self.every.as_nanos()) as u64
     }
 
     /// The highest id whose body is out.
@@ -101,6 +137,18 @@ mod tests {
         assert_eq!([at(0), at(2_999), at(3_000)], [880, 880, 900]);
         assert_eq!(at(5_000), head.max_item(Duration::from_millis(2_000)));
         assert_eq!(head.settled(), 880);
+    }
+
+    #[test]
+    fn a_jump_adds_to_the_growth_and_its_bodies_come_after_the_lag_too() {
+        let head = head(1);
+        let at = Duration::from_millis;
+        head.jump(30, at(700));
+        assert_eq!([499, 500, 699, 700, 1_000].map(|ms| head.max_item(at(ms))), [900, 901, 901, 931, 932]);
+        assert_eq!([3_699, 3_700].map(|ms| head.published(at(ms))), [901, 931]);
+        assert_eq!(head.next_growth(at(700)), Some(at(1_000)));
+        head.jump(500, at(1_000));
+        assert_eq!((head.max_item(at(1_000)), head.next_growth(at(1_000))), (1_000, None));
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! One generated item: drafted from hashes, bent into its state and perhaps an odd shape. A pure function of the tree
-//! (seed and last id), the odd share and the id.
+//! (seed and last id), the look of all items and the id.
 
+mod times;
 mod write;
 
 use bytes::Bytes;
+
+pub(super) use self::times::{EPOCH, Times};
 
 use super::{
     tree::{Kind, Replies, Tree},
@@ -11,19 +14,22 @@ use super::{
 };
 use crate::rng::{Purpose, Share};
 
-/// When the first real item was posted.
-pub(super) const EPOCH: i64 = 1_160_418_111;
-/// Fifty million items in twenty years.
-const SECONDS_PER_ITEM: u64 = 12;
 const TEN_YEARS: i64 = 315_360_000;
 
-pub(super) fn body(tree: Tree, users: Users, odd: Share, id: u64) -> Bytes {
-    let mut draft = Draft::new(tree, users, id);
+pub(super) fn body(tree: Tree, users: Users, look: Look, id: u64) -> Bytes {
+    let mut draft = Draft::new(tree, users, look.times, id);
     let hash = tree.seed.hash(Purpose::Odd, id);
-    if odd.hit(hash) && draft.flags == Flags::Live {
+    if look.odd.hit(hash) && draft.flags == Flags::Live {
         draft.make_odd(hash.rotate_left(40));
     }
     Bytes::from(draft.to_json(tree))
+}
+
+/// What the plan says about all items.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    pub(super) odd: Share,
+    pub(super) times: Times,
 }
 
 struct Draft {
@@ -131,7 +137,7 @@ pub(super) fn state(tree: Tree, kind: Kind, id: u64) -> Flags {
 }
 
 impl Draft {
-    fn new(tree: Tree, users: Users, id: u64) -> Self {
+    fn new(tree: Tree, users: Users, times: Times, id: u64) -> Self {
         let kind = tree.kind(id);
         let hash = tree.seed.hash(Purpose::State, id);
         let mut draft = Draft {
@@ -141,7 +147,7 @@ impl Draft {
             flags: state(tree, kind, id),
             replies: matches!(kind, Kind::Story | Kind::Comment | Kind::Poll).then(|| tree.replies(id)),
             lists: Lists::Array,
-            numbers: Numbers::new(kind, hash, id),
+            numbers: Numbers::new(kind, hash, times.of(id, hash >> 32)),
             text: Text::Absent,
             title: Title::Absent,
             url: Url::Absent,
@@ -218,9 +224,8 @@ impl Draft {
 }
 
 impl Numbers {
-    fn new(kind: Kind, hash: u64, id: u64) -> Self {
+    fn new(kind: Kind, hash: u64, time: i64) -> Self {
         let score = 1 + ((hash >> 24 & 0xFF).pow(2) >> 8) as i64;
-        let time = EPOCH + (id * SECONDS_PER_ITEM + (hash >> 32) % SECONDS_PER_ITEM) as i64;
         Numbers { descendants: None, score: (kind != Kind::Comment).then_some(score), time: Some(time) }
     }
 }

@@ -47,6 +47,7 @@ struct Row {
     body: Bytes,
     by: Option<String>,
     listing: Option<Listing>,
+    comment: bool,
 }
 
 /// The little a list or a profile needs; everything else in a line may have any shape.
@@ -84,6 +85,10 @@ impl Loaded {
         self.row(id)?.listing
     }
 
+    pub(super) fn is_comment(&self, id: u64) -> bool {
+        self.row(id).is_some_and(|row| row.comment)
+    }
+
     fn row(&self, id: u64) -> Option<&Row> {
         self.rows.get(usize::try_from(id.checked_sub(self.first)?).ok()?)
     }
@@ -109,7 +114,8 @@ impl Loaded {
             self.submitted.entry(by.clone()).or_default().push(parsed.id);
         }
         let listing = parsed.listing();
-        self.rows.push(Row { body: Bytes::copy_from_slice(text.as_bytes()), by: parsed.by, listing });
+        let comment = parsed.r#type.as_deref() == Some("comment");
+        self.rows.push(Row { body: Bytes::copy_from_slice(text.as_bytes()), by: parsed.by, listing, comment });
         Ok(())
     }
 }

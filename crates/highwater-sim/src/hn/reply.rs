@@ -13,7 +13,7 @@ use super::{
     route::{Endpoint, Print},
 };
 use crate::{
-    answer::{AcceptEncoding, ContentEncoding, Declared, HTML, JSON, Message, Reply, RetryAfter},
+    answer::{AcceptEncoding, ContentEncoding, Declared, Etag, HTML, IfNoneMatch, JSON, Message, Reply, RetryAfter},
     fault::Fault,
 };
 
@@ -29,13 +29,27 @@ const ERROR_PAGE: &[u8] = b"<!DOCTYPE html>\n<html><head><title>Error</title></h
 
 /// How the client wants its body.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Form {
+pub(super) struct Form<'a> {
     pub(super) print: Print,
     pub(super) encoding: AcceptEncoding,
+    pub(super) tag: IfNoneMatch<'a>,
 }
 
 impl HnSim {
-    pub(super) fn normal(&self, body: Bytes, form: Form) -> Message {
+    pub(super) fn normal(&self, body: Bytes, form: Form<'_>) -> Message {
+        if form.tag == IfNoneMatch::Unasked || !self.plan.body.etag {
+            return self.printed(body, form);
+        }
+        let etag = Etag::of(&body);
+        if form.tag.matches(&etag) {
+            return Message::not_modified(etag);
+        }
+        let mut message = self.printed(body, form);
+        message.headers.etag = Some(etag);
+        message
+    }
+
+    fn printed(&self, body: Bytes, form: Form<'_>) -> Message {
         let body = match form.print {
             Print::Compact => body,
             Print::Pretty => json::pretty(&body).into(),
@@ -47,7 +61,7 @@ impl HnSim {
     }
 
     /// `None` when the fault cannot happen to this body: `[delayed]` needs a text, half a body needs a body.
-    pub(super) fn faulty(&self, fault: Fault, endpoint: Endpoint<'_>, body: &Bytes, form: Form) -> Option<Reply> {
+    pub(super) fn faulty(&self, fault: Fault, endpoint: Endpoint<'_>, body: &Bytes, form: Form<'_>) -> Option<Reply> {
         let normal = || self.normal(body.clone(), form);
         Some(match fault {
             Fault::Null => Reply::Full(self.normal(NULL, form)),
@@ -85,7 +99,7 @@ impl HnSim {
 
     fn neighbour(&self, endpoint: Endpoint<'_>) -> Option<Bytes> {
         let Endpoint::Item(id) = endpoint else { return None };
-        self.world.item(id + 1).or_else(|| self.world.item(id.checked_sub(1)?))
+        self.item_body(id + 1).or_else(|| self.item_body(id.checked_sub(1)?))
     }
 }
 

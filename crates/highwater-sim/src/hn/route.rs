@@ -1,5 +1,7 @@
 //! From a request target to what is meant.
 
+use super::control::Act;
+
 /// What a request target means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route<'a> {
@@ -8,7 +10,7 @@ pub(super) enum Route<'a> {
         print: Print,
     },
     /// A page about the simulator itself: no faults, no quota, no counting.
-    Page(Page),
+    Page(Page<'a>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +41,18 @@ pub(super) enum Print {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Page {
+pub(super) enum Page<'a> {
     Stats,
-    Truth { from: u64, to: u64 },
+    Truth {
+        from: u64,
+        to: u64,
+    },
+    /// Names with commas between; without any, all that have changed.
+    UserTruth(Option<&'a str>),
+    Act {
+        act: Act,
+        query: &'a str,
+    },
     Unknown,
 }
 
@@ -73,12 +84,16 @@ impl<'a> Route<'a> {
     }
 }
 
-impl Page {
-    fn parse(page: &str, query: &str) -> Self {
+impl<'a> Page<'a> {
+    fn parse(page: &str, query: &'a str) -> Self {
+        if let Some(act) = Act::named(page) {
+            return Page::Act { act, query };
+        }
         let number = |key, missing: u64| value(query, key).map_or(Some(missing), |text| text.parse().ok());
         match (page, number("from", 0), number("to", u64::MAX)) {
             ("stats", ..) => Page::Stats,
             ("truth", Some(from), Some(to)) => Page::Truth { from, to },
+            ("truth/users", ..) => Page::UserTruth(value(query, "names")),
             _ => Page::Unknown,
         }
     }
@@ -104,7 +119,7 @@ fn endpoint(node: &str) -> Endpoint<'_> {
     }
 }
 
-fn value<'a>(query: &'a str, key: &str) -> Option<&'a str> {
+pub(super) fn value<'a>(query: &'a str, key: &str) -> Option<&'a str> {
     query.split('&').filter_map(|pair| pair.split_once('=')).find(|(name, _)| *name == key).map(|(_, value)| value)
 }
 
@@ -127,6 +142,8 @@ mod tests {
             ("/_sim/truth?from=3&to=9", Route::Page(Page::Truth { from: 3, to: 9 })),
             ("/_sim/truth", Route::Page(Page::Truth { from: 0, to: u64::MAX })),
             ("/_sim/truth?from=x", Route::Page(Page::Unknown)),
+            ("/_sim/truth/users?names=a,b", Route::Page(Page::UserTruth(Some("a,b")))),
+            ("/_sim/grow?by=2", Route::Page(Page::Act { act: Act::Grow, query: "by=2" })),
         ] {
             assert_eq!(Route::parse(target), expected, "{target}");
         }

@@ -2,12 +2,14 @@
 
 mod endpoints;
 mod faults;
+mod life;
 mod shapes;
+mod streams;
 
 use serde_json::Value;
 
 use super::*;
-use crate::{plan::Preset, rng::Seed};
+use crate::{answer::IfNoneMatch, plan::Preset, rng::Seed};
 
 fn sim(items: u64, plan: &str) -> HnSim {
     HnSim::new(World::generated(Seed(42), items), FaultPlan::parse(plan).unwrap())

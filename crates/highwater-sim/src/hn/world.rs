@@ -6,7 +6,7 @@ use std::{ops::RangeInclusive, path::Path};
 use bytes::Bytes;
 
 use super::{
-    item::{self, Flags, Flavour},
+    item::{self, Flags, Flavour, Look, Times},
     loaded::{LoadError, Loaded},
     tree::{Kind, Tree},
     users::{self, Users},
@@ -21,7 +21,7 @@ pub struct World {
 
 #[derive(Debug)]
 enum Source {
-    Generated { tree: Tree, users: Users, odd: Share },
+    Generated { tree: Tree, users: Users, look: Look },
     Loaded(Loaded),
 }
 
@@ -29,7 +29,8 @@ impl World {
     /// Items 1 to `items`, each a function of the seed and its id; no table is kept.
     pub fn generated(seed: Seed, items: u64) -> Self {
         let tree = Tree { seed, last: items };
-        World { seed, source: Source::Generated { tree, users: Users::new(seed, items), odd: Share::NONE } }
+        let look = Look { odd: Share::NONE, times: Times::SinceEpoch };
+        World { seed, source: Source::Generated { tree, users: Users::new(seed, items), look } }
     }
 
     /// Items from a file of JSON lines, plain or gzip, one body a line, ids ascending without a gap. The lines are
@@ -52,8 +53,8 @@ impl World {
     /// The body of an item, or `None` outside the world.
     pub fn item(&self, id: u64) -> Option<Bytes> {
         match &self.source {
-            Source::Generated { tree, users, odd } => {
-                (1..=tree.last).contains(&id).then(|| item::body(*tree, *users, *odd, id))
+            Source::Generated { tree, users, look } => {
+                (1..=tree.last).contains(&id).then(|| item::body(*tree, *users, *look, id))
             }
             Source::Loaded(loaded) => loaded.item(id),
         }
@@ -68,12 +69,19 @@ impl World {
         }
     }
 
-    /// Odd shapes are a matter of the plan; a loaded world has the oddities it has.
-    pub(crate) fn with_odd(mut self, share: Share) -> Self {
-        if let Source::Generated { odd, .. } = &mut self.source {
-            *odd = share;
+    /// Odd shapes and times are a matter of the plan; a loaded world has those it has.
+    pub(super) fn with_look(mut self, planned: Look) -> Self {
+        if let Source::Generated { look, .. } = &mut self.source {
+            *look = planned;
         }
         self
+    }
+
+    pub(super) fn is_comment(&self, id: u64) -> bool {
+        match &self.source {
+            Source::Generated { tree, .. } => (1..=tree.last).contains(&id) && tree.kind(id) == Kind::Comment,
+            Source::Loaded(loaded) => loaded.is_comment(id),
+        }
     }
 
     /// What the lists of stories need to know of a live item; `None` for dead, deleted and missing ones.

@@ -1,6 +1,6 @@
 //! What the types of a plan cannot say: ranges, and keys that exclude each other.
 
-use super::{FaultPlan, PlanError, Script};
+use super::{FaultPlan, PlanError, Script, StreamPlan};
 use crate::rng::Share;
 
 /// Clients are entitled to give up on an id; five spoiled replies in a row is what they must bear.
@@ -10,6 +10,9 @@ impl FaultPlan {
     pub(super) fn check(&self) -> Result<(), PlanError> {
         ensure((1..=HEAL_AFTER_MAX).contains(&self.heal_after), "heal_after", "must be between 1 and 5")?;
         probability("body.odd", self.body.odd)?;
+        probability("mutations.unpublished", self.mutations.unpublished)?;
+        probability("mutations.profiles", self.mutations.profiles)?;
+        self.stream.check()?;
         for (fault, rate) in &self.rates {
             probability(&format!("rates.{fault}"), *rate)?;
         }
@@ -18,6 +21,14 @@ impl FaultPlan {
         self.scripts.iter().try_for_each(Script::check)?;
         let shares: f64 = self.scripts.iter().filter_map(|script| script.share).sum();
         ensure(shares <= 1.0, "script.share", "must not add up to more than 1")
+    }
+}
+
+impl StreamPlan {
+    fn check(&self) -> Result<(), PlanError> {
+        ensure(!self.forms.is_empty(), "stream.forms", "must name at least one form")?;
+        let errors = self.status_first.iter().all(|status| (400..600).contains(status));
+        ensure(errors, "stream.status_first", "must have statuses from 400 to 599")
     }
 }
 

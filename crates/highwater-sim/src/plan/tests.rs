@@ -25,6 +25,18 @@ fn the_sample_and_the_docs_name_every_fault() {
 }
 
 #[test]
+fn the_sample_has_every_key_that_the_docs_have() {
+    let docs = include_str!("../plan.rs");
+    let rows = docs.lines().filter_map(|line| line.strip_prefix("//! | `")?.split_once('`'));
+    let keys: Vec<&str> =
+        rows.map(|(key, _)| key.rsplit('.').next().unwrap()).filter(|key| *key != "<fault>").collect();
+    assert!(keys.len() > 30, "{keys:?}");
+    for key in keys {
+        assert!(FaultPlan::sample().contains(&format!("\n{key} = ")), "sample lacks {key}");
+    }
+}
+
+#[test]
 fn an_unknown_key_is_named_with_the_known_ones() {
     let top = refused("latenzy = 1");
     assert!(top.contains("`latenzy`") && top.contains("`latency`") && top.contains("`heal_after`"), "{top}");
@@ -49,6 +61,9 @@ fn values_out_of_range_are_refused() {
         ("[[script]]\nid = 1\nshare = 0.1", "script"),
         ("[[script]]\nid = 1\nthen = \"429\"", "script.then"),
         ("[[script]]\nshare = 2", "script.share"),
+        ("mutations.unpublished = 2", "mutations.unpublished"),
+        ("stream.forms = []", "stream.forms"),
+        ("stream.status_first = [200]", "stream.status_first"),
     ] {
         let message = refused(text);
         assert!(message.contains(&format!("`{key}`")), "{text}: {message}");

@@ -1,7 +1,7 @@
 //! One HTTP/1.1 connection. Replies go out in the order of the requests; requests that arrive together are answered
 //! in one write.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, time::Duration};
 
 use bytes::{Buf, Bytes, BytesMut};
 use http::StatusCode;
@@ -13,10 +13,13 @@ use tokio::{
 };
 
 use super::{
-    Site,
+    Due, Line, events,
     wire::{self, After, HEAD_MAX, Parsed},
 };
-use crate::answer::{Answer, Declared, Headers, JSON, Message, Reply, SimRequest};
+use crate::{
+    answer::{Answer, Declared, Headers, JSON, Message, Reply},
+    hn::Opening,
+};
 
 /// Beyond this a write is due even if more requests wait.
 const OUTPUT_MAX: usize = 64 << 10;
@@ -30,20 +33,25 @@ pub(super) enum Ended {
     },
 }
 
-pub(super) async fn run(stream: TcpStream, site: &Arc<Site>) -> io::Result<Ended> {
+pub(super) async fn run(stream: TcpStream, line: &Line) -> io::Result<Ended> {
     let input = BytesMut::with_capacity(4 << 10);
     let mut connection = Connection { stream, input, output: Vec::with_capacity(4 << 10) };
     loop {
-        match connection.next(site) {
+        match connection.next(line) {
             Next::Read if connection.read().await? => {}
             Next::Read => return Ok(Ended::Closed),
             Next::Http2 => {
                 return Ok(Ended::Http2 { stream: connection.stream, read: connection.input.freeze() });
             }
             Next::Refuse(status) => return connection.refuse(status).await.map(|()| Ended::Closed),
-            Next::Answer(answer, after) => {
-                let _in_flight = site.sim.stats().in_flight.enter();
+            Next::Due(Due::Answer(answer), after) => {
+                let _in_flight = line.site.sim.stats().in_flight.enter();
                 if connection.deliver(answer, after).await? == After::Close {
+                    return Ok(Ended::Closed);
+                }
+            }
+            Next::Due(Due::Open(opening), after) => {
+                if connection.open(*opening, after, line).await? == After::Close {
                     return Ok(Ended::Closed);
                 }
             }
@@ -51,30 +59,29 @@ pub(super) async fn run(stream: TcpStream, site: &Arc<Site>) -> io::Result<Ended
     }
 }
 
-struct Connection {
-    stream: TcpStream,
-    input: BytesMut,
-    output: Vec<u8>,
+pub(super) struct Connection {
+    pub(super) stream: TcpStream,
+    pub(super) input: BytesMut,
+    pub(super) output: Vec<u8>,
 }
 
 enum Next {
     Read,
     Http2,
     Refuse(StatusCode),
-    Answer(Answer, After),
+    Due(Due, After),
 }
 
 impl Connection {
-    fn next(&mut self, site: &Site) -> Next {
+    fn next(&mut self, line: &Line) -> Next {
         match wire::parse(&self.input) {
             Parsed::Partial => Next::Read,
             Parsed::Http2 => Next::Http2,
             Parsed::Refused(status) => Next::Refuse(status),
             Parsed::Request(head) => {
-                let request = SimRequest::get(head.target).accepting(head.encoding);
-                let (answer, after, len) = (site.sim.answer(&request, site.clock.elapsed()), head.after, head.len);
+                let (due, after, len) = (line.due(&head.request), head.after, head.len);
                 self.input.advance(len);
-                Next::Answer(answer, after)
+                Next::Due(due, after)
             }
         }
     }
@@ -86,7 +93,7 @@ impl Connection {
         Ok(self.stream.read_buf(&mut self.input).await? > 0)
     }
 
-    async fn flush(&mut self) -> io::Result<()> {
+    pub(super) async fn flush(&mut self) -> io::Result<()> {
         if !self.output.is_empty() {
             self.stream.write_all(&self.output).await?;
             self.output.clear();
@@ -95,11 +102,31 @@ impl Connection {
         Ok(())
     }
 
-    async fn deliver(&mut self, answer: Answer, after: After) -> io::Result<After> {
-        if !answer.delay.is_zero() {
+    async fn pause(&mut self, delay: Duration) -> io::Result<()> {
+        if !delay.is_zero() {
             self.flush().await?;
-            sleep(answer.delay).await;
+            sleep(delay).await;
         }
+        Ok(())
+    }
+
+    async fn open(&mut self, opening: Opening, after: After, line: &Line) -> io::Result<After> {
+        match opening {
+            Opening::Answer(answer) => self.deliver(answer, after).await,
+            Opening::Moved { delay, moved } => {
+                self.pause(delay).await?;
+                wire::write_redirect(&mut self.output, &moved.location(line.elsewhere()), after);
+                self.settle(after).await
+            }
+            Opening::Stream { delay, stream } => {
+                self.pause(delay).await?;
+                events::run(self, stream, line).await
+            }
+        }
+    }
+
+    async fn deliver(&mut self, answer: Answer, after: After) -> io::Result<After> {
+        self.pause(answer.delay).await?;
         match answer.reply {
             Reply::Full(message) => self.full(&message, after).await,
             Reply::Reset => self.reset().await,
@@ -153,14 +180,14 @@ impl Connection {
         self.full(&message, After::Close).await.map(|_| ())
     }
 
-    async fn close(&mut self) -> io::Result<After> {
+    pub(super) async fn close(&mut self) -> io::Result<After> {
         self.flush().await?;
         self.stream.shutdown().await?;
         Ok(After::Close)
     }
 
     /// With no time to linger the kernel sends RST instead of FIN when the socket is dropped.
-    async fn reset(&mut self) -> io::Result<After> {
+    pub(super) async fn reset(&mut self) -> io::Result<After> {
         self.flush().await?;
         SockRef::from(&self.stream).set_linger(Some(Duration::ZERO))?;
         Ok(After::Close)

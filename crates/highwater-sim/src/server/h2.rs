@@ -10,6 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures_util::stream::{self, BoxStream};
 use http::{Method, Request, Response, StatusCode, header};
 use hyper::{
     body::{Body, Frame, Incoming, SizeHint},
@@ -24,20 +25,21 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-use super::Site;
+use super::{Due, Line, Site};
 use crate::{
-    answer::{AcceptEncoding, Answer, Declared, Headers, JSON, Message, Reply, SimRequest},
+    answer::{AcceptEncoding, Answer, Declared, EVENT_STREAM, Headers, JSON, Message, Reply, SimRequest},
+    hn::{EventStream, Opening, StreamStep},
     stats::Entered,
 };
 
 /// A reset drops the frames of its stream that are not written yet; this is their time to get out.
 const RESET_PAUSE: Duration = Duration::from_millis(5);
 
-pub(super) async fn run(stream: TcpStream, read: Bytes, site: Arc<Site>) -> io::Result<()> {
+pub(super) async fn run(stream: TcpStream, read: Bytes, line: Line) -> io::Result<()> {
     let (reader, writer) = stream.into_split();
     let io = TokioIo::new(tokio::io::join(Cursor::new(read).chain(reader), writer));
-    let service = service_fn(|request| respond(request, Arc::clone(&site)));
-    let serving = http2::Builder::new(Tracked(Arc::clone(&site))).serve_connection(io, service);
+    let service = service_fn(|request| respond(request, line.clone()));
+    let serving = http2::Builder::new(Tracked(Arc::clone(&line.site))).serve_connection(io, service);
     serving.await.map_err(io::Error::other)
 }
 
@@ -57,9 +59,17 @@ where
 }
 
 /// An error makes hyper reset the stream.
-async fn respond(request: Request<Incoming>, site: Arc<Site>) -> Result<Response<Paced>, StreamReset> {
-    let _in_flight: Entered<'_> = site.sim.stats().in_flight.enter();
-    let answer = answer(&request, &site);
+async fn respond(request: Request<Incoming>, line: Line) -> Result<Response<Sent>, StreamReset> {
+    match due(&request, &line) {
+        Due::Answer(answer) => {
+            let _in_flight: Entered<'_> = line.site.sim.stats().in_flight.enter();
+            deliver(answer).await.map(|response| response.map(Sent::Body))
+        }
+        Due::Open(opening) => open(*opening, line).await,
+    }
+}
+
+async fn deliver(answer: Answer) -> Result<Response<Paced>, StreamReset> {
     if !answer.delay.is_zero() {
         sleep(answer.delay).await;
     }
@@ -83,15 +93,32 @@ async fn respond(request: Request<Incoming>, site: Arc<Site>) -> Result<Response
     }
 }
 
-fn answer(request: &Request<Incoming>, site: &Site) -> Answer {
+async fn open(opening: Opening, line: Line) -> Result<Response<Sent>, StreamReset> {
+    let (delay, response) = match opening {
+        Opening::Answer(answer) => return deliver(answer).await.map(|response| response.map(Sent::Body)),
+        Opening::Moved { delay, moved } => {
+            let head = Response::builder().status(StatusCode::TEMPORARY_REDIRECT);
+            let head = head.header(header::LOCATION, moved.location(line.elsewhere()));
+            (delay, head.body(Sent::Body(Paced::new(Bytes::new(), End::Clean))))
+        }
+        Opening::Stream { delay, stream } => {
+            let head = Response::builder().header(header::CONTENT_TYPE, EVENT_STREAM);
+            (delay, head.header(header::CACHE_CONTROL, "no-cache").body(Sent::events(stream, line)))
+        }
+    };
+    sleep(delay).await;
+    response.map_err(|_| StreamReset)
+}
+
+fn due(request: &Request<Incoming>, line: &Line) -> Due {
     if request.method() != Method::GET {
         let message = Message::new(StatusCode::METHOD_NOT_ALLOWED, JSON, Bytes::from_static(b"null"));
-        return Answer { delay: Duration::ZERO, reply: Reply::Full(message) };
+        return Due::Answer(Answer { delay: Duration::ZERO, reply: Reply::Full(message) });
     }
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     let accepted = request.headers().get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
     let encoding = accepted.map_or(AcceptEncoding::Identity, AcceptEncoding::parse);
-    site.sim.answer(&SimRequest::get(target).accepting(encoding), site.clock.elapsed())
+    line.due(&SimRequest::with_headers(target, request.headers()).accepting(encoding))
 }
 
 fn whole(message: Message) -> Response<Paced> {
@@ -115,6 +142,52 @@ struct StreamReset;
 enum End {
     Clean,
     Reset,
+}
+
+/// What goes out after a head.
+enum Sent {
+    Body(Paced),
+    Events(BoxStream<'static, Result<Frame<Bytes>, StreamReset>>),
+}
+
+impl Sent {
+    fn events(stream: EventStream, line: Line) -> Self {
+        let events = stream::unfold(Some((stream, line)), async |open| {
+            let (mut stream, line) = open?;
+            match stream.next(|| line.now()).await {
+                StreamStep::Send(piece) => Some((Ok(Frame::data(piece)), Some((stream, line)))),
+                StreamStep::End => None,
+                StreamStep::Reset => {
+                    sleep(RESET_PAUSE).await;
+                    Some((Err(StreamReset), None))
+                }
+            }
+        });
+        Sent::Events(Box::pin(events))
+    }
+}
+
+impl Body for Sent {
+    type Data = Bytes;
+    type Error = StreamReset;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StreamReset>>> {
+        match &mut *self {
+            Sent::Body(body) => Pin::new(body).poll_frame(cx),
+            Sent::Events(events) => events.as_mut().poll_next(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Sent::Body(body) if body.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Sent::Body(body) => body.size_hint(),
+            Sent::Events(_) => SizeHint::default(),
+        }
+    }
 }
 
 /// A body in pieces, with a pause before each, and an end that may be a reset.

@@ -4,7 +4,9 @@ use std::{io::Write, str};
 
 use http::StatusCode;
 
-use crate::answer::{AcceptEncoding, ContentEncoding, Headers, RetryAfter};
+use crate::answer::{
+    Accept, AcceptEncoding, ContentEncoding, EVENT_STREAM, Headers, IfNoneMatch, RetryAfter, SimRequest,
+};
 
 /// More than any client of this API sends.
 pub(super) const HEAD_MAX: usize = 16 << 10;
@@ -12,7 +14,7 @@ pub(super) const HEAD_MAX: usize = 16 << 10;
 /// What a client that speaks HTTP/2 at once starts with; it ends like a head of HTTP/1.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\n";
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Parsed<'a> {
     /// The head is not complete yet.
     Partial,
@@ -22,12 +24,11 @@ pub(super) enum Parsed<'a> {
     Refused(StatusCode),
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Head<'a> {
     /// Bytes of the head, which are all of the request.
     pub(super) len: usize,
-    pub(super) target: &'a str,
-    pub(super) encoding: AcceptEncoding,
+    pub(super) request: SimRequest<'a>,
     pub(super) after: After,
 }
 
@@ -62,18 +63,21 @@ fn head(text: &str, len: usize) -> Result<Head<'_>, StatusCode> {
         return Err(StatusCode::METHOD_NOT_ALLOWED);
     }
     let after = if version == "HTTP/1.1" { After::KeepAlive } else { After::Close };
-    let mut head = Head { len, target, encoding: AcceptEncoding::Identity, after };
+    let mut head = Head { len, request: SimRequest::get(target), after };
     lines.try_for_each(|line| head.apply(line))?;
     Ok(head)
 }
 
-impl Head<'_> {
-    fn apply(&mut self, line: &str) -> Result<(), StatusCode> {
+impl<'a> Head<'a> {
+    fn apply(&mut self, line: &'a str) -> Result<(), StatusCode> {
         let (name, value) = line.split_once(':').ok_or(StatusCode::BAD_REQUEST)?;
         let value = value.trim();
         match name.len() {
             10 if name.eq_ignore_ascii_case("connection") => self.connection(value),
-            15 if name.eq_ignore_ascii_case("accept-encoding") => self.encoding = AcceptEncoding::parse(value),
+            6 if name.eq_ignore_ascii_case("accept") => self.request.accept = Accept::parse(value),
+            13 if name.eq_ignore_ascii_case("if-none-match") => self.request.tag = IfNoneMatch::Shown(value),
+            15 if name.eq_ignore_ascii_case("accept-encoding") => self.request.encoding = AcceptEncoding::parse(value),
+            15 if name.eq_ignore_ascii_case(IfNoneMatch::WISH) => self.request.tag = self.request.tag.wished(value),
             14 if name.eq_ignore_ascii_case("content-length") && value != "0" => return Err(StatusCode::BAD_REQUEST),
             17 if name.eq_ignore_ascii_case("transfer-encoding") => return Err(StatusCode::BAD_REQUEST),
             _ => {}
@@ -100,15 +104,18 @@ pub(super) fn write_head(
     content_length: usize,
     after: After,
 ) {
-    out.extend_from_slice(b"HTTP/1.1 ");
-    out.extend_from_slice(status.as_str().as_bytes());
-    out.push(b' ');
-    out.extend_from_slice(status.canonical_reason().unwrap_or("").as_bytes());
-    out.extend_from_slice(b"\r\nContent-Type: ");
+    write_status(out, status);
+    out.extend_from_slice(b"Content-Type: ");
     out.extend_from_slice(headers.content_type.as_bytes());
     out.extend_from_slice(b"\r\nCache-Control: no-cache\r\n");
-    // Writing to memory cannot fail.
-    write!(out, "Content-Length: {content_length}\r\n").expect("a Vec takes every byte");
+    // A 304 has no body, and its length would be that of the body it stands for.
+    if status != StatusCode::NOT_MODIFIED {
+        // Writing to memory cannot fail.
+        write!(out, "Content-Length: {content_length}\r\n").expect("a Vec takes every byte");
+    }
+    if let Some(etag) = headers.etag {
+        write!(out, "ETag: {}\r\n", etag.as_str()).expect("a Vec takes every byte");
+    }
     if headers.encoding == ContentEncoding::Gzip {
         out.extend_from_slice(b"Content-Encoding: gzip\r\n");
     }
@@ -118,6 +125,35 @@ pub(super) fn write_head(
     if after == After::Close {
         out.extend_from_slice(b"Connection: close\r\n");
     }
+    out.extend_from_slice(b"\r\n");
+}
+
+fn write_status(out: &mut Vec<u8>, status: StatusCode) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(status.as_str().as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(status.canonical_reason().unwrap_or("").as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The head of a stream, whose length nobody knows.
+pub(super) fn write_stream_head(out: &mut Vec<u8>) {
+    write_status(out, StatusCode::OK);
+    write!(out, "Content-Type: {EVENT_STREAM}\r\nCache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n")
+        .expect("a Vec takes every byte");
+}
+
+pub(super) fn write_redirect(out: &mut Vec<u8>, location: &str, after: After) {
+    write_status(out, StatusCode::TEMPORARY_REDIRECT);
+    let close = if after == After::Close { "Connection: close\r\n" } else { "" };
+    write!(out, "Location: {location}\r\nCache-Control: no-cache\r\nContent-Length: 0\r\n{close}\r\n")
+        .expect("a Vec takes every byte");
+}
+
+/// One piece of a body of unknown length. An empty one would end it.
+pub(super) fn write_chunk(out: &mut Vec<u8>, piece: &[u8]) {
+    write!(out, "{:x}\r\n", piece.len()).expect("a Vec takes every byte");
+    out.extend_from_slice(piece);
     out.extend_from_slice(b"\r\n");
 }
 
@@ -133,9 +169,20 @@ mod tests {
     #[test]
     fn a_head_is_read_up_to_the_next_request() {
         let text = "GET /a HTTP/1.1\r\nHost: x\r\naccept-ENCODING: br, gzip\r\n\r\nGET /b";
-        let head = Head { len: 55, target: "/a", encoding: AcceptEncoding::Gzip, after: After::KeepAlive };
-        assert_eq!(parsed(text), Parsed::Request(head));
-        assert_eq!(parsed(&text[55..]), Parsed::Partial);
+        let Parsed::Request(head) = parsed(text) else { panic!("{:?}", parsed(text)) };
+        assert_eq!((head.len, head.request.target, head.after), (55, "/a", After::KeepAlive));
+        assert_eq!((head.request.encoding, head.request.accept), (AcceptEncoding::Gzip, Accept::Json));
+        assert!(matches!(parsed(&text[55..]), Parsed::Partial));
+    }
+
+    #[test]
+    fn tags_and_streams_are_asked_for_by_headers() {
+        let text =
+            "GET /a HTTP/1.1\r\nAccept: text/event-stream\r\nX-Firebase-ETag: true\r\nIf-None-Match: abc\r\n\r\n";
+        let Parsed::Request(head) = parsed(text) else { panic!("{:?}", parsed(text)) };
+        assert_eq!((head.request.accept, head.request.tag), (Accept::EventStream, IfNoneMatch::Shown("abc")));
+        let Parsed::Request(head) = parsed("GET /a HTTP/1.1\r\nx-firebase-etag: true\r\n\r\n") else { panic!() };
+        assert_eq!(head.request.tag, IfNoneMatch::Wished);
     }
 
     #[test]
@@ -157,11 +204,11 @@ mod tests {
             ("GET /\r\n\r\n", StatusCode::BAD_REQUEST),
             ("GET / HTTP/1.1\r\nrubbish\r\n\r\n", StatusCode::BAD_REQUEST),
         ] {
-            assert_eq!(parsed(text), Parsed::Refused(status), "{text}");
+            assert!(matches!(parsed(text), Parsed::Refused(found) if found == status), "{text}");
         }
         let endless = "x".repeat(HEAD_MAX);
-        assert_eq!(parsed(&endless), Parsed::Refused(StatusCode::BAD_REQUEST));
-        assert_eq!(parsed("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Parsed::Http2);
+        assert!(matches!(parsed(&endless), Parsed::Refused(StatusCode::BAD_REQUEST)));
+        assert!(matches!(parsed("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Parsed::Http2));
     }
 
     #[test]

@@ -11,11 +11,11 @@ use highwater_core::{
     StreamId, Timestamp, Value, WorkerId, schema::Table,
 };
 use highwater_store::{
-    Claim, Claimed, Close, Closed, Commit, Counts, ExceptionFilter, Known, LedgerEntry, LedgerLine, Outlook, Page,
-    Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoredRow, StreamRow, WorkerRow,
+    Claim, Claimed, Close, Closed, Commit, Counts, ExceptionFilter, Known, LedgerEntry, LedgerLine, LiveStore, Outlook,
+    Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoredRow, StreamRow, WorkerRow,
 };
 
-use crate::{run::Stage, scenario::Scenario};
+use crate::{live_methods::live_methods, run::Stage, scenario::Scenario};
 
 /// What one look at something shows as it was a moment before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +50,10 @@ macro_rules! pass_on {
             self.inner.$name($($arg),*)
         })+
     };
+}
+
+impl LiveStore for Earlier {
+    live_methods!(pass_on);
 }
 
 impl Store for Earlier {

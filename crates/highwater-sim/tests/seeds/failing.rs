@@ -12,9 +12,12 @@ use highwater_core::{
 };
 use highwater_sources::{Request, Response, Transport};
 use highwater_store::{
-    Claim, Claimed, Close, Closed, Commit, Counts, ErrorKind, ExceptionFilter, Known, LedgerEntry, LedgerLine, Outlook,
-    Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoreError, StoredRow, StreamRow, WorkerRow,
+    Claim, Claimed, Close, Closed, Commit, Counts, ErrorKind, ExceptionFilter, Known, LedgerEntry, LedgerLine,
+    LiveStore, Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoreError, StoredRow, StreamRow,
+    WorkerRow,
 };
+
+use crate::live_methods::live_methods;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lasting {
@@ -78,6 +81,10 @@ macro_rules! pass_on {
             if self.fuse.blows() { Box::pin(async { failure() }) } else { self.inner.$name($($arg),*) }
         })+
     };
+}
+
+impl LiveStore for FailingStore {
+    live_methods!(pass_on);
 }
 
 impl Store for FailingStore {

@@ -5,12 +5,14 @@
 
 mod beside;
 mod failing;
+mod live_methods;
 mod nth;
 mod oracle;
 mod planted;
 mod poison;
 mod run;
 mod scenario;
+mod serving;
 
 use std::{env, panic};
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use highwater_core::{
-    Key, Lane, StreamName,
+    Key, Lane, Record, StreamName,
     throttle::{InFlight, Rate, Settings},
 };
 use highwater_sim::{Expected, FaultPlan, HnSim, Seed, SimTransport, World};
@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::scenario::Scenario;
 
-fn open(path: &Path) -> Connection {
+pub(crate) fn open(path: &Path) -> Connection {
     Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap()
 }
 
@@ -21,7 +21,7 @@ fn open(path: &Path) -> Connection {
 pub(crate) fn check_frontier(path: &Path) {
     let db = open(path);
     let Ok((origin, frontier, target)) =
-        db.query_row("SELECT origin, frontier, target FROM ingest_streams", [], |row| {
+        db.query_row("SELECT origin, frontier, target FROM ingest_streams WHERE stream = 'items'", [], |row| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
         })
     else {
@@ -33,7 +33,7 @@ pub(crate) fn check_frontier(path: &Path) {
             "SELECT count(*) FROM (
                 SELECT id FROM hn_items WHERE id >= ?1 AND id < ?2
                 UNION SELECT CAST(item_key AS INTEGER) FROM ingest_exceptions
-                WHERE state IN ('missing', 'excluded') AND CAST(item_key AS INTEGER) >= ?1 AND CAST(item_key AS INTEGER) < ?2)",
+                WHERE stream = 'items' AND state IN ('missing', 'excluded') AND item_number >= ?1 AND item_number < ?2)",
             [origin, frontier],
             |row| row.get(0),
         )
@@ -43,7 +43,8 @@ pub(crate) fn check_frontier(path: &Path) {
 }
 
 fn check_tiling(db: &Connection, origin: i64, target: i64) {
-    let sql = "SELECT start_pos, end_pos FROM ingest_segments WHERE purpose = 'catchup' ORDER BY start_pos";
+    let sql = "SELECT start_pos, end_pos FROM ingest_segments WHERE stream = 'items' AND purpose = 'catchup'
+        ORDER BY start_pos";
     let mut statement = db.prepare(sql).unwrap();
     let spans = statement.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))).unwrap();
     let mut next = origin;
@@ -108,7 +109,7 @@ fn exceptions(db: &Connection) -> BTreeMap<String, String> {
 }
 
 /// Columns by name as text, and the kids in order.
-type Plain = (BTreeMap<String, String>, Vec<i64>);
+pub(crate) type Plain = (BTreeMap<String, String>, Vec<i64>);
 
 const COLUMNS: [&str; 14] = [
     "type",
@@ -127,7 +128,7 @@ const COLUMNS: [&str; 14] = [
     "extra",
 ];
 
-fn stored_body(db: &Connection, id: u64) -> Option<Plain> {
+pub(crate) fn stored_body(db: &Connection, id: u64) -> Option<Plain> {
     let columns = COLUMNS.map(|column| format!("CAST(\"{column}\" AS TEXT)")).join(", ");
     let sql = format!("SELECT {columns} FROM hn_items WHERE id = ?1");
     let row = db.prepare_cached(&sql).unwrap().query_row([id as i64], |row| {
@@ -159,17 +160,21 @@ fn decode_all(scenario: &Scenario, keys: &[Key]) -> BTreeMap<Key, Plain> {
         let transport = Arc::new(SimTransport::new(calm, clock.clone(), Duration::ZERO));
         let settings = Settings::new(Rate::Unlimited, InFlight { start: 64, max: 64 });
         let hn = Hn::new(Gateway::new(transport, settings, clock.clone(), Box::new(|| 0.0)), Decoding::Inline);
-        let call = Call { lane: Lane::Backfill, beat: Beat::new(clock) };
+        let call = Call::new(Lane::Backfill, Beat::new(clock));
         let stream: StreamName = "items".parse().unwrap();
         let answers = hn.fetch(&stream, keys, &call).await.unwrap();
-        answers.into_iter().map(|answer| (answer.key, plain(answer.fetched))).collect()
+        answers.into_iter().map(|answer| (answer.key, plain(record(answer.fetched)))).collect()
     })
 }
 
-fn plain(fetched: Fetched) -> Plain {
-    let (Fetched::Found(record) | Fetched::Delayed { record, .. }) = fetched else {
-        panic!("a sound body: {fetched:?}")
-    };
+pub(crate) fn record(fetched: Fetched) -> Record {
+    match fetched {
+        Fetched::Found(record) | Fetched::Delayed { record, .. } => record,
+        unsound => panic!("a sound body: {unsound:?}"),
+    }
+}
+
+pub(crate) fn plain(record: Record) -> Plain {
     let columns = record.table.columns.iter().zip(record.body.values);
     let texts = columns.filter(|(column, _)| column.name != "id").filter_map(|(column, value)| {
         use highwater_core::Value;

@@ -10,7 +10,7 @@ use highwater_core::{
 };
 use highwater_sim::FaultPlan;
 
-use crate::{run, scenario::Scenario};
+use crate::{run, scenario::Scenario, serving::found};
 
 fn play(plan: &str) {
     let scenario = Scenario { plan: FaultPlan::parse(plan).unwrap(), ..Scenario::small() };
@@ -67,12 +67,15 @@ fn halves_of_a_batch() {
 
 #[test]
 fn each_planted_bug_is_found() {
-    let checks: [(Bug, fn()); 5] = [
+    let checks: [(Bug, fn()); 8] = [
         (Bug::FirstNullFinal, null_that_heals),
         (Bug::RetryAfterIgnored, a_request_for_silence),
         (Bug::ThrottleCountsAsStrike, much_throttling),
         (Bug::ReservationLimiter, waiters_behind_a_gate),
         (Bug::DropOnSplit, halves_of_a_batch),
+        (Bug::CursorPastQueue, found::what_waited_in_the_feed_while_the_queue_was_full_is_owed_since_it_was_told),
+        (Bug::NamedInFlightForgotten, found::an_item_that_is_named_while_it_is_fetched_is_fetched_again),
+        (Bug::LateAnswerWins, found::an_answer_that_comes_late_undoes_nothing),
     ];
     for (bug, check) in checks {
         check();

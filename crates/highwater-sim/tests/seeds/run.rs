@@ -38,6 +38,19 @@ impl Observer for Recorder {
     }
 }
 
+impl Recorder {
+    pub(crate) fn hash(&self) -> EventHash {
+        EventHash(self.0.lock().unwrap().finish())
+    }
+}
+
+/// In memory where there is such a place.
+pub(crate) fn folder() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    let folder = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() };
+    folder.unwrap()
+}
+
 /// One simulated world that outlives its processes.
 pub(crate) struct Stage {
     pub(crate) sim: Arc<HnSim>,
@@ -61,11 +74,9 @@ pub(crate) enum LifeEnd {
 impl Stage {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let world = highwater_sim::World::generated(Seed(scenario.seed), scenario.items);
-        let memory = Path::new("/dev/shm");
-        let folder = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() };
         Stage {
             sim: Arc::new(HnSim::new(world, scenario.plan.clone())),
-            folder: folder.unwrap(),
+            folder: folder(),
             age: Duration::ZERO,
             recorder: Arc::default(),
             scenario: scenario.clone(),
@@ -159,7 +170,7 @@ impl Stage {
             if at_the_head && (reports[0].ending == Ending::Complete || waiting == 0) {
                 oracle::check_truth(&self.database(), &self.sim, &self.scenario);
                 self.check_silence();
-                return EventHash(self.recorder.0.lock().unwrap().finish());
+                return self.recorder.hash();
             }
             self.age += Duration::from_secs(300);
         }

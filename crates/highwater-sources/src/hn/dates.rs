@@ -3,11 +3,7 @@
 
 use highwater_core::{Failure, Position, Timestamp};
 
-use super::{
-    COST, Hn,
-    decode::{self, Document},
-    expect_ok, head_request, item_request, read_head,
-};
+use super::{COST, Hn, expect_ok, head_request, item, read_head};
 use crate::{Call, GatewayError};
 
 /// Fifty million items take 26 halvings; the rest is for items to step over.
@@ -60,11 +56,8 @@ impl Hn {
     }
 
     async fn time_of(&self, id: i64, call: &Call) -> Result<Option<i64>, GatewayError> {
-        let response = self.gateway.get(item_request(id), call, COST).await?;
-        Ok(match decode::decode(expect_ok(&response)?)? {
-            Document::Item(item) if item.id == Some(id) => item.time,
-            Document::Item(_) | Document::Null => None,
-        })
+        let response = self.gateway.get(item::request(id), call, COST).await?;
+        Ok(item::time(id, expect_ok(&response)?)?)
     }
 }
 

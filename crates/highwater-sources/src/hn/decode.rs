@@ -1,108 +1,95 @@
-//! An item from its JSON. No shape of a field can fail: what its column cannot hold without loss goes to `extra`.
+//! A row from its JSON. No shape of a field can fail: what its column cannot hold without loss goes to `extra`.
 
 use std::collections::HashSet;
 
 use highwater_core::{
     Body, Failure, FailureKind, Value,
-    schema::{Column, ColumnType},
+    schema::{Column, ColumnType, Table},
 };
 
 use super::{
     extra::{EXACT, Extra},
     field,
     members::Members,
-    schema::{self, ITEMS},
     text::{self, Text},
 };
 
-const KIDS: &str = "kids";
-const DELAYED: &str = "[delayed]";
+/// More than any table has; on the stack, since items come by the thousand.
+const COLUMNS_MAX: usize = 16;
 
-pub(super) enum Document {
-    Null,
-    Item(Item),
-}
-
-pub(super) struct Item {
-    pub(super) id: Option<i64>,
-    pub(super) time: Option<i64>,
-    /// The text is a placeholder: the remote holds the real one back.
-    pub(super) is_delayed: bool,
-    pub(super) body: Body,
-}
-
-pub(super) fn decode(body: &[u8]) -> Result<Document, Failure> {
+/// The row that a body makes in its table; none if the remote says there is nothing. The last column of a table is
+/// `extra`, all others come from fields of the same name.
+pub(super) fn decode(body: &[u8], table: &Table) -> Result<Option<Body>, Failure> {
     let json = str::from_utf8(body).map_err(|_| malformed("the body is not UTF-8"))?;
     if json.trim_ascii() == "null" {
-        return Ok(Document::Null);
+        return Ok(None);
     }
     // The parser's own message may quote the body.
     let members = Members::parse(json).map_err(|error| {
         malformed(if error.is_eof() { "the body ends early" } else { "the body is not a JSON object" })
     })?;
-    Ok(Document::Item(item(members)))
+    Ok(Some(row(members, table)))
 }
 
 fn malformed(message: &str) -> Failure {
     Failure::new(FailureKind::Malformed, message)
 }
 
-fn item(members: Members<'_>) -> Item {
-    let Sorted { fields, kids, mut extra } = sort(members);
-    let mut values = Vec::with_capacity(ITEMS.columns.len());
-    for (column, raw) in ITEMS.columns.iter().zip(fields) {
+fn row(Members(members): Members<'_>, table: &Table) -> Body {
+    let mut sorted = Sorted::new(table);
+    for (raw_name, raw) in members {
+        sorted.add(raw_name, raw);
+    }
+    let Sorted { columns, fields, edges_field, edges, mut extra } = sorted;
+    let mut values = Vec::with_capacity(table.columns.len());
+    for (column, raw) in columns.iter().zip(fields) {
         values.push(value(column, raw, &mut extra));
     }
-    let edges = kids.map(|raw| edges(raw, &mut extra)).unwrap_or_default();
-    let is_delayed = matches!(&values[schema::TEXT], Value::Text(text) if text == DELAYED);
+    let edges = edges_field.zip(edges).map(|(field, raw)| members_of(field, raw, &mut extra)).unwrap_or_default();
     values.push(extra.into_value());
-    Item {
-        id: number(&values[schema::ID]),
-        time: number(&values[schema::TIME]),
-        is_delayed,
-        body: Body { values, edges },
-    }
-}
-
-fn number(value: &Value) -> Option<i64> {
-    match value {
-        Value::Int(number) => Some(*number),
-        _ => None,
-    }
+    Body { values, edges }
 }
 
 /// Members by where they go. `null` is how Firebase writes that there is nothing.
 struct Sorted<'a> {
-    fields: [Option<&'a str>; schema::EXTRA],
-    kids: Option<&'a str>,
+    columns: &'static [Column],
+    fields: [Option<&'a str>; COLUMNS_MAX],
+    edges_field: Option<&'static str>,
+    edges: Option<&'a str>,
     extra: Extra<'a>,
 }
 
-/// Of members with the same name the last one counts.
-fn sort(Members(members): Members<'_>) -> Sorted<'_> {
-    let mut sorted = Sorted { fields: [None; schema::EXTRA], kids: None, extra: Extra::default() };
-    for (raw_name, raw) in members {
+impl<'a> Sorted<'a> {
+    fn new(table: &Table) -> Self {
+        let (columns, edges_field) = (own_columns(table), table.edges.map(|edges| edges.field));
+        Sorted { columns, fields: [None; COLUMNS_MAX], edges_field, edges: None, extra: Extra::default() }
+    }
+
+    /// Of members with the same name the last one counts.
+    fn add(&mut self, raw_name: &'a str, raw: &'a str) {
         match text::read(raw_name) {
-            Some(Text::Plain(name)) if name != EXACT => sorted.place(&name, raw),
-            Some(Text::Plain(name)) => sorted.extra.keep_unnamable(name.into_owned().into_bytes(), raw_name, raw),
-            Some(Text::Mended { exact, .. }) => sorted.extra.keep_unnamable(exact, raw_name, raw),
+            Some(Text::Plain(name)) if name != EXACT => self.place(&name, raw),
+            Some(Text::Plain(name)) => self.extra.keep_unnamable(name.into_owned().into_bytes(), raw_name, raw),
+            Some(Text::Mended { exact, .. }) => self.extra.keep_unnamable(exact, raw_name, raw),
             None => unreachable!("the name of a member is a string"),
         }
     }
-    sorted
-}
 
-impl<'a> Sorted<'a> {
     fn place(&mut self, name: &str, raw: &'a str) {
         let value = (raw != "null").then_some(raw);
-        if name == KIDS {
-            self.kids = value;
-        } else if let Some(place) = ITEMS.columns[..schema::EXTRA].iter().position(|column| column.name == name) {
+        if Some(name) == self.edges_field {
+            self.edges = value;
+        } else if let Some(place) = self.columns.iter().position(|column| column.name == name) {
             self.fields[place] = value;
         } else {
             self.extra.keep(name, raw);
         }
     }
+}
+
+/// Those that come from fields.
+fn own_columns(table: &Table) -> &'static [Column] {
+    table.columns.split_last().map_or(&[], |(_extra, own)| own)
 }
 
 fn value<'a>(column: &Column, raw: Option<&'a str>, extra: &mut Extra<'a>) -> Value {
@@ -131,25 +118,25 @@ fn text_value(name: &str, text: Text<'_>, extra: &mut Extra<'_>) -> Value {
     }
 }
 
-fn edges<'a>(raw: &'a str, extra: &mut Extra<'a>) -> Vec<i64> {
+fn members_of<'a>(field: &str, raw: &'a str, extra: &mut Extra<'a>) -> Vec<i64> {
     match field::ints(raw) {
-        Some(kids) => without_repeats(kids),
+        Some(members) => without_repeats(members),
         None => {
-            extra.keep(KIDS, raw);
+            extra.keep(field, raw);
             Vec::new()
         }
     }
 }
 
-fn without_repeats(mut kids: Vec<i64>) -> Vec<i64> {
-    let mut sorted = kids.clone();
+fn without_repeats(mut members: Vec<i64>) -> Vec<i64> {
+    let mut sorted = members.clone();
     sorted.sort_unstable();
     if sorted.windows(2).all(|pair| pair[0] != pair[1]) {
-        return kids;
+        return members;
     }
     let mut seen = HashSet::new();
-    kids.retain(|kid| seen.insert(*kid));
-    kids
+    members.retain(|member| seen.insert(*member));
+    members
 }
 
 #[cfg(test)]

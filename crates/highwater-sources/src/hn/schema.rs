@@ -29,14 +29,28 @@ pub(super) static ITEMS: Table = Table {
     ],
     edges: Some(Edges { table: "hn_kids", parent: "item", member: "kid", order: "display_order", field: "kids" }),
     versions: Some("hn_item_versions"),
+    time: Some("time"),
+};
+
+pub(super) static USERS: Table = Table {
+    name: "hn_users",
+    columns: &[
+        column("id", Text, Key),
+        column("created", Int, Content),
+        column("karma", Int, Mutable),
+        column("about", Text, Content),
+        column("submitted", Ints, Mutable),
+        column("extra", Json, Content),
+    ],
+    edges: None,
+    versions: None,
+    time: None,
 };
 
 /// The places of columns that are looked at after decoding.
 pub(super) const ID: usize = 0;
 pub(super) const TIME: usize = 3;
 pub(super) const TEXT: usize = 6;
-/// The last column: everything before it comes from a remote field of the same name.
-pub(super) const EXTRA: usize = 14;
 
 const fn column(name: &'static str, kind: ColumnType, role: Role) -> Column {
     Column { name, kind, role }
@@ -48,9 +62,16 @@ mod tests {
 
     #[test]
     fn places_are_where_they_say() {
-        for (place, name) in [(ID, "id"), (TIME, "time"), (TEXT, "text"), (EXTRA, "extra")] {
+        for (place, name) in [(ID, "id"), (TIME, "time"), (TEXT, "text")] {
             assert_eq!(ITEMS.position(name), Some(place));
         }
-        assert_eq!(ITEMS.columns.len(), EXTRA + 1);
+        assert_eq!(USERS.position("id"), Some(ID));
+    }
+
+    #[test]
+    fn the_last_column_is_what_has_no_other() {
+        for table in [&ITEMS, &USERS] {
+            assert_eq!(table.columns.last().map(|column| column.name), Some("extra"));
+        }
     }
 }

@@ -35,9 +35,13 @@ pub(super) async fn collect(
     Ok(whole.finish())
 }
 
-type NextFrame = Poll<Option<hyper::Result<Frame<Bytes>>>>;
+pub(super) type NextFrame = Poll<Option<hyper::Result<Frame<Bytes>>>>;
 
-fn poll_frame(body: &mut Incoming, cx: &mut Context<'_>, drive: &mut impl FnMut(&mut Context<'_>)) -> NextFrame {
+pub(super) fn poll_frame(
+    body: &mut Incoming,
+    cx: &mut Context<'_>,
+    drive: &mut impl FnMut(&mut Context<'_>),
+) -> NextFrame {
     match Pin::new(&mut *body).poll_frame(cx) {
         Poll::Pending => {
             drive(cx);

@@ -1,27 +1,31 @@
 //! The transport over real sockets: deadlines, redirects and decompression around the pool.
 
+use std::sync::OnceLock;
+
 use futures_util::future::BoxFuture;
 use highwater_core::{Failure, FailureKind};
-use http::{Method, StatusCode, header, uri::PathAndQuery};
+use http::{HeaderValue, header, uri::PathAndQuery};
 use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
 
 use super::{
-    Request, Response, Transport, body, fault,
+    OpenResponse, Request, Response, Transport, body, fault,
     h2::Drivers,
     origin::{self, Origin},
     pool::{Outbound, Pool, Shared},
+    redirect,
     settings::{Redirects, SetupError, TransportSettings},
     tls,
 };
 use crate::Clock;
-
-const REDIRECTS_MAX: usize = 5;
 
 pub struct HttpTransport {
     shared: Shared,
     home: Pool,
     /// What the base URL puts before every path.
     prefix: String,
+    /// Made when a feed is first led from plain text to TLS: few ever are.
+    late_tls: OnceLock<TlsConnector>,
 }
 
 impl HttpTransport {
@@ -30,7 +34,7 @@ impl HttpTransport {
         let may_need_tls = origin.is_tls() || settings.redirects == Redirects::AnyHost;
         let tls = if may_need_tls { Some(tls::connector(&settings.roots)?) } else { None };
         let shared = Shared { settings, tls, drivers: Drivers::default(), clock: Clock::system() };
-        Ok(HttpTransport { home: Pool::new(origin, shared.clone()), shared, prefix })
+        Ok(HttpTransport { home: Pool::new(origin, shared.clone()), shared, prefix, late_tls: OnceLock::new() })
     }
 
     /// Ends every connection and waits for their drivers. Requests still under way fail.
@@ -40,15 +44,23 @@ impl HttpTransport {
     }
 
     async fn exchange(&self, request: Request) -> Result<Response, Failure> {
-        if self.shared.drivers.stop.is_cancelled() {
-            return Err(fault::connect("the transport was shut down"));
-        }
-        let outbound = Outbound { path: self.path(request.path)?, method: request.method, headers: request.headers };
+        let outbound = self.outbound(request)?;
         let answer = self.home.exchange(&outbound).await?;
-        let mut answer =
-            if is_redirect(answer.status) { Box::pin(self.redirected(outbound, answer)).await? } else { answer };
+        let mut answer = if redirect::is_redirect(answer.status) {
+            Box::pin(self.redirected(outbound, answer)).await?
+        } else {
+            answer
+        };
         answer.body = body::decompress(&mut answer.headers, answer.body, self.shared.settings.body_max)?;
         Ok(answer)
+    }
+
+    fn outbound(&self, request: Request) -> Result<Outbound, Failure> {
+        if self.shared.drivers.stop.is_cancelled() {
+            return Err(fault::shut_down());
+        }
+        let Request { method, path, headers, body } = request;
+        Ok(Outbound { path: self.path(path)?, method, headers, body })
     }
 
     fn path(&self, path: String) -> Result<PathAndQuery, Failure> {
@@ -59,41 +71,65 @@ impl HttpTransport {
 
     async fn redirected(&self, mut outbound: Outbound, mut answer: Response) -> Result<Response, Failure> {
         let mut at = self.home.origin.clone();
-        for _ in 0..REDIRECTS_MAX {
-            (at, outbound.path) = self.target(&at, &outbound, &answer)?;
+        for _ in 0..redirect::MAX {
+            (at, outbound.path) = redirect::target(&at, &outbound, &answer.headers, self.shared.settings.redirects)?;
             answer = if at == self.home.origin {
                 self.home.exchange(&outbound).await?
             } else {
-                outbound.headers.remove(header::AUTHORIZATION);
-                outbound.headers.remove(header::COOKIE);
+                redirect::leave_credentials(&mut outbound);
                 Pool::new(at.clone(), self.shared.clone()).exchange(&outbound).await?
             };
-            if !is_redirect(answer.status) {
+            if !redirect::is_redirect(answer.status) {
                 return Ok(answer);
             }
         }
-        Err(fault::redirect("more than 5 redirects in a row"))
+        Err(redirect::too_many())
+    }
+}
+
+impl HttpTransport {
+    async fn open_following(&self, request: Request) -> Result<OpenResponse, Failure> {
+        let mut outbound = self.outbound(request)?;
+        outbound.headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let mut answer = self.home.open_apart(&outbound).await?;
+        let mut at = self.home.origin.clone();
+        for _ in 0..redirect::MAX {
+            if !redirect::is_redirect(answer.status) {
+                return Ok(answer);
+            }
+            (at, outbound.path) = redirect::target(&at, &outbound, &answer.headers, Redirects::AnyHost)?;
+            if at != self.home.origin {
+                redirect::leave_credentials(&mut outbound);
+            }
+            answer = self.pool_at(&at)?.open_apart(&outbound).await?;
+        }
+        if redirect::is_redirect(answer.status) { Err(redirect::too_many()) } else { Ok(answer) }
     }
 
-    fn target(&self, at: &Origin, outbound: &Outbound, answer: &Response) -> Result<(Origin, PathAndQuery), Failure> {
-        if outbound.method != Method::GET && outbound.method != Method::HEAD {
-            return Err(fault::redirect("a request that is not a read was redirected"));
+    /// A pool for one request elsewhere. Feeds are led to any host, also from plain text to TLS.
+    fn pool_at(&self, origin: &Origin) -> Result<Pool, Failure> {
+        let mut shared = self.shared.clone();
+        if origin.is_tls() && shared.tls.is_none() {
+            shared.tls = Some(self.late_tls()?);
         }
-        let location = answer.headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
-        let location = location.ok_or_else(|| fault::redirect("a redirect without a readable Location"))?;
-        let (to, path) = origin::resolve(at, &outbound.path, location)
-            .ok_or_else(|| fault::redirect("a redirect to something that is no URL"))?;
-        if self.shared.settings.redirects == Redirects::SameOrigin && to != self.home.origin {
-            return Err(fault::redirect("a redirect to another host"));
+        Ok(Pool::new(origin.clone(), shared))
+    }
+
+    fn late_tls(&self) -> Result<TlsConnector, Failure> {
+        if let Some(connector) = self.late_tls.get() {
+            return Ok(connector.clone());
         }
-        if at.is_tls() && !to.is_tls() {
-            return Err(fault::redirect("a redirect from TLS to plain text"));
-        }
-        Ok((to, path))
+        let connector =
+            tls::connector(&self.shared.settings.roots).map_err(|e| fault::connect(&format!("TLS: {e}")))?;
+        Ok(self.late_tls.get_or_init(|| connector).clone())
     }
 }
 
 impl Transport for HttpTransport {
+    fn open(&self, request: Request) -> BoxFuture<'_, Result<OpenResponse, Failure>> {
+        Box::pin(self.open_following(request))
+    }
+
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, Failure>> {
         Box::pin(async move {
             let total = self.shared.settings.deadlines.total;
@@ -103,8 +139,4 @@ impl Transport for HttpTransport {
             }
         })
     }
-}
-
-fn is_redirect(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }

@@ -8,6 +8,10 @@ pub(super) fn connect(message: &str) -> Failure {
     Failure::new(FailureKind::Connect, message)
 }
 
+pub(super) fn shut_down() -> Failure {
+    connect("the transport was shut down")
+}
+
 pub(super) fn connect_io(step: &str, error: &io::Error) -> Failure {
     Failure::new(FailureKind::Connect, format!("{step}: {error}"))
 }

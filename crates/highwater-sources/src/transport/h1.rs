@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::future::poll_fn;
-use http_body_util::Empty;
+use http_body_util::Full;
 use hyper::{
     body::Incoming,
     client::conn::http1::{Builder, Connection, SendRequest},
@@ -22,9 +22,9 @@ const HEADER_BYTES_MAX: usize = 32 * 1024;
 const HEADERS_MAX: usize = 100;
 
 pub(super) struct H1 {
-    sender: SendRequest<Empty<Bytes>>,
+    sender: SendRequest<Full<Bytes>>,
     /// None once the connection has ended.
-    driver: Option<Connection<TokioIo<Stream>, Empty<Bytes>>>,
+    driver: Option<Connection<TokioIo<Stream>, Full<Bytes>>>,
 }
 
 impl H1 {
@@ -37,7 +37,7 @@ impl H1 {
 
     pub(super) fn send(
         &mut self,
-        request: http::Request<Empty<Bytes>>,
+        request: http::Request<Full<Bytes>>,
     ) -> impl Future<Output = hyper::Result<http::Response<Incoming>>> {
         let answer = self.sender.send_request(request);
         async move {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http_body_util::Empty;
+use http_body_util::Full;
 use hyper::{
     body::Incoming,
     client::conn::http2::{Builder, SendRequest},
@@ -30,6 +30,11 @@ pub(super) struct Drivers {
 }
 
 impl Drivers {
+    /// Waited for together with all others, but stopped apart.
+    pub(super) fn apart(&self) -> Self {
+        Drivers { tracker: self.tracker.clone(), stop: self.stop.child_token() }
+    }
+
     pub(super) async fn shutdown(&self) {
         self.stop.cancel();
         self.tracker.close();
@@ -45,7 +50,7 @@ impl<F: Future<Output: Send> + Send + 'static> hyper::rt::Executor<F> for Driver
 }
 
 pub(super) struct H2 {
-    sender: SendRequest<Empty<Bytes>>,
+    sender: SendRequest<Full<Bytes>>,
     streams: Arc<AtomicUsize>,
 }
 
@@ -76,14 +81,14 @@ impl H2 {
 
 /// The right to one request on a shared connection.
 pub(super) struct H2Stream {
-    sender: SendRequest<Empty<Bytes>>,
+    sender: SendRequest<Full<Bytes>>,
     streams: Arc<AtomicUsize>,
 }
 
 impl H2Stream {
     pub(super) fn send(
         &mut self,
-        request: http::Request<Empty<Bytes>>,
+        request: http::Request<Full<Bytes>>,
     ) -> impl Future<Output = hyper::Result<http::Response<Incoming>>> + use<> {
         self.sender.send_request(request)
     }

@@ -1,6 +1,8 @@
 //! The connections to one origin: idle HTTP/1.1 ones, newest first, and shared HTTP/2 ones. A request that dies on a
 //! connection used before, with nothing heard of its answer, is sent once more on a fresh one.
 
+mod apart;
+
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
     atomic::{AtomicBool, Ordering},
@@ -9,7 +11,7 @@ use std::sync::{
 use bytes::Bytes;
 use highwater_core::{Failure, Moment};
 use http::{HeaderMap, HeaderValue, Method, Uri, header, uri::PathAndQuery};
-use http_body_util::Empty;
+use http_body_util::Full;
 use hyper::body::Incoming;
 use tokio::time::{error::Elapsed, timeout};
 use tokio_rustls::TlsConnector;
@@ -68,6 +70,7 @@ pub(super) struct Outbound {
     pub(super) method: Method,
     pub(super) path: PathAndQuery,
     pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
 }
 
 /// A request without a usable answer, and whether it may be sent again.
@@ -234,8 +237,8 @@ impl Pool {
     }
 }
 
-fn request(outbound: &Outbound, defaults: &HeaderMap, uri: Uri) -> http::Request<Empty<Bytes>> {
-    let mut request = http::Request::new(Empty::new());
+fn request(outbound: &Outbound, defaults: &HeaderMap, uri: Uri) -> http::Request<Full<Bytes>> {
+    let mut request = http::Request::new(Full::new(outbound.body.clone()));
     *request.method_mut() = outbound.method.clone();
     *request.uri_mut() = uri;
     let headers = request.headers_mut();

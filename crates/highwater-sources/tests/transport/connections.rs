@@ -5,11 +5,15 @@ use std::time::Duration;
 use highwater_core::FailureKind;
 use highwater_sources::{HttpTransport, PoolLimits, Request, Transport, TransportSettings};
 
+use http::HeaderValue;
+
 use crate::{
     get, get_failure,
     server::{Server, Step, ok},
     transport,
 };
+
+const PLAIN: HeaderValue = HeaderValue::from_static("text/plain");
 
 #[tokio::test]
 async fn one_connection_serves_one_request_after_the_other() {
@@ -23,6 +27,22 @@ async fn one_connection_serves_one_request_after_the_other() {
     assert_eq!(seen.path(), "/base/v0/maxitem.json?print=pretty");
     assert_eq!(seen.header("host").unwrap(), server.url.trim_start_matches("http://"));
     assert!(seen.header("user-agent").unwrap().starts_with("highwater/"));
+}
+
+#[tokio::test]
+async fn a_body_is_sent_with_its_type_and_length_also_when_it_is_empty() {
+    let server = Server::replying(ok("x")).await;
+    let transport = transport(&server.url);
+    for body in ["a=1&b=2", "", "last"] {
+        assert_eq!(transport.send(Request::post("/write", PLAIN, body)).await.unwrap().body, "x");
+        let seen = server.requests().pop().unwrap();
+        assert!(seen.head.starts_with("POST /write "), "{}", seen.head);
+        assert_eq!((seen.header("content-type"), seen.body.as_slice()), (Some("text/plain"), body.as_bytes()));
+        assert_eq!(seen.header("content-length"), Some(body.len().to_string().as_str()));
+    }
+    get(&transport, "/").await.unwrap();
+    assert_eq!(server.requests().pop().unwrap().header("content-length"), None);
+    assert_eq!(server.connections(), 1);
 }
 
 #[tokio::test]
@@ -73,7 +93,7 @@ async fn a_write_that_may_have_arrived_is_not_sent_twice() {
     .await;
     let transport = transport(&server.url);
     get(&transport, "/").await.unwrap();
-    let write = Request { method: http::Method::POST, ..Request::get("/") };
+    let write = Request::post("/", PLAIN, "secret");
     assert_eq!(transport.send(write).await.unwrap_err().kind, FailureKind::Broken);
     assert_eq!(server.requests().len(), 2);
 }

@@ -5,6 +5,7 @@
 mod bodies;
 mod connections;
 mod faults;
+mod feeds;
 mod redirects;
 mod secure;
 mod server;

@@ -25,6 +25,7 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer},
 };
 use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     sync::{Barrier, Notify},
 };
@@ -45,7 +46,7 @@ impl Authority {
         self.0.der().clone()
     }
 
-    fn server_config(&self, name: &str, alpn: &[&str]) -> ServerConfig {
+    pub(crate) fn server_config(&self, name: &str, alpn: &[&str]) -> ServerConfig {
         let key = KeyPair::generate().unwrap();
         let certificate = CertificateParams::new([name.to_owned()]).unwrap().signed_by(&key, &self.0).unwrap();
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
@@ -56,9 +57,26 @@ impl Authority {
         config
     }
 
-    fn transport(&self, url: &str) -> HttpTransport {
+    pub(crate) fn transport(&self, url: &str) -> HttpTransport {
         let roots = Roots::Only(vec![self.root()]);
         HttpTransport::new(url, TransportSettings { roots, ..TransportSettings::default() }).unwrap()
+    }
+}
+
+impl Authority {
+    /// The URL of a server that leads everybody elsewhere.
+    pub(crate) async fn redirecting(&self, location: &str) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://{}", listener.local_addr().unwrap());
+        let acceptor = TlsAcceptor::from(Arc::new(self.server_config("127.0.0.1", &["http/1.1"])));
+        let answer = crate::server::redirect(location);
+        tokio::spawn(async move {
+            let mut tls = acceptor.accept(listener.accept().await.unwrap().0).await.unwrap();
+            tls.read_u8().await.unwrap();
+            tls.write_all(&answer).await.unwrap();
+            tls.shutdown().await.ok();
+        });
+        url
     }
 }
 
@@ -111,7 +129,7 @@ async fn serve(acceptor: TlsAcceptor, tcp: TcpStream, barrier: Arc<Barrier>, go_
     connection.await.ok();
 }
 
-const BOTH: &[&str] = &["h2", "http/1.1"];
+pub(crate) const BOTH: &[&str] = &["h2", "http/1.1"];
 
 #[tokio::test]
 async fn a_trusted_server_is_spoken_to_in_the_best_protocol_it_knows() {

@@ -8,10 +8,13 @@ use std::sync::{
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    sync::{Notify, Semaphore},
 };
 
 pub(crate) enum Step {
     Send(Vec<u8>),
+    /// Goes on when the test says so.
+    Await(Arc<Notify>),
     /// One byte a second, for ever.
     Drip,
     Hang,
@@ -25,6 +28,7 @@ pub(crate) struct Seen {
     /// Counted from zero, over all connections.
     pub(crate) number: usize,
     pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Seen {
@@ -42,23 +46,33 @@ pub(crate) struct Server {
     log: Arc<Log>,
 }
 
-#[derive(Default)]
 struct Log {
     connections: AtomicUsize,
     requests: Mutex<Vec<Seen>>,
+    closed: Semaphore,
+}
+
+impl Log {
+    fn new() -> Self {
+        Log { connections: AtomicUsize::new(0), requests: Mutex::default(), closed: Semaphore::new(0) }
+    }
 }
 
 impl Server {
     pub(crate) async fn start(script: impl Fn(&Seen) -> Vec<Step> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let (log, script) = (Arc::new(Log::default()), Arc::new(script));
+        let (log, script) = (Arc::new(Log::new()), Arc::new(script));
         let server = Server { url, log: log.clone() };
         tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 log.connections.fetch_add(1, Ordering::Relaxed);
-                tokio::spawn(serve(stream, log.clone(), script.clone()));
+                let (log, script) = (log.clone(), script.clone());
+                tokio::spawn(async move {
+                    serve(stream, &log, script).await;
+                    log.closed.add_permits(1);
+                });
             }
         });
         server
@@ -74,16 +88,21 @@ impl Server {
         self.log.connections.load(Ordering::Relaxed)
     }
 
+    /// Returns once another connection was seen to end.
+    pub(crate) async fn closed(&self) {
+        self.log.closed.acquire().await.unwrap().forget();
+    }
+
     pub(crate) fn requests(&self) -> Vec<Seen> {
         self.log.requests.lock().unwrap().clone()
     }
 }
 
-async fn serve(mut stream: TcpStream, log: Arc<Log>, script: Arc<impl Fn(&Seen) -> Vec<Step>>) {
-    while let Some(head) = read_head(&mut stream).await {
+async fn serve(mut stream: TcpStream, log: &Log, script: Arc<impl Fn(&Seen) -> Vec<Step>>) {
+    while let Some((head, body)) = read_request(&mut stream).await {
         let seen = {
             let mut requests = log.requests.lock().unwrap();
-            let seen = Seen { number: requests.len(), head };
+            let seen = Seen { number: requests.len(), head, body };
             requests.push(seen.clone());
             seen
         };
@@ -99,6 +118,10 @@ async fn serve(mut stream: TcpStream, log: Arc<Log>, script: Arc<impl Fn(&Seen) 
 async fn perform(stream: &mut TcpStream, step: Step) -> bool {
     match step {
         Step::Send(bytes) => return stream.write_all(&bytes).await.is_ok(),
+        Step::Await(word) => {
+            word.notified().await;
+            return true;
+        }
         Step::Drip => {
             while stream.write_all(b" ").await.is_ok() {
                 tokio::time::sleep(std::time::Duration::from_secs(1)).await;
@@ -111,12 +134,16 @@ async fn perform(stream: &mut TcpStream, step: Step) -> bool {
     false
 }
 
-async fn read_head(stream: &mut TcpStream) -> Option<String> {
+async fn read_request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await.ok()?);
     }
-    Some(String::from_utf8(head).unwrap())
+    let head = String::from_utf8(head).unwrap();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).map_or(0, |n| n.parse().unwrap());
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.ok()?;
+    Some((head, body))
 }
 
 pub(crate) fn ok(body: impl AsRef<[u8]>) -> Vec<u8> {
@@ -129,6 +156,16 @@ pub(crate) fn with_headers(headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     let mut answer = format!("HTTP/1.1 200 OK\r\n{headers}Content-Length: {}\r\n\r\n", body.len()).into_bytes();
     answer.extend_from_slice(body);
     answer
+}
+
+/// The beginning of an answer that may have no end.
+pub(crate) fn chunked(chunk: &str) -> Vec<u8> {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    [head.as_bytes(), &chunk_of(chunk)].concat()
+}
+
+pub(crate) fn chunk_of(data: &str) -> Vec<u8> {
+    format!("{:x}\r\n{data}\r\n", data.len()).into_bytes()
 }
 
 pub(crate) fn redirect(location: &str) -> Vec<u8> {

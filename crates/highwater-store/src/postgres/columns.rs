@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use highwater_core::{
-    Body, Timestamp, Value,
+    Body, Value,
     schema::{ColumnType, Table},
 };
 use tokio_postgres::{
@@ -16,6 +16,7 @@ use super::{
     cells::{Time, time_at},
     error::{Fault, Sql},
     link::Param,
+    rows::Item,
 };
 use crate::rules::{Kept, canonical};
 
@@ -115,6 +116,7 @@ pub(super) fn kept_of(table: &Table, row: &Row) -> Sql<Kept> {
         last_fetched_at: time_at(row, width)?,
         last_changed_at: time_at(row, width + 1)?,
         row_check: row.try_get(width + 2)?,
+        etag: row.try_get(width + 3)?,
     })
 }
 
@@ -132,19 +134,23 @@ fn value_of(kind: ColumnType, row: &Row, index: usize) -> Sql<Value> {
     .unwrap_or(Value::Null))
 }
 
-/// The two arrays that follow the columns: times and checks.
-pub(super) struct Marks {
+/// The arrays that follow the columns: times, checks and tags.
+pub(super) struct Marks<'a> {
     times: Vec<Time>,
     checks: Vec<i64>,
+    tags: Vec<Option<&'a str>>,
 }
 
-impl Marks {
-    pub(super) fn of(marks: impl Iterator<Item = (Timestamp, i64)>) -> Marks {
-        let (times, checks) = marks.map(|(at, check)| (Time(at), check)).unzip();
-        Marks { times, checks }
+impl<'a> Marks<'a> {
+    pub(super) fn of(items: impl Iterator<Item = &'a Item<'a>> + Clone) -> Marks<'a> {
+        Marks {
+            times: items.clone().map(|item| Time(item.arrival.now)).collect(),
+            checks: items.clone().map(|item| item.check).collect(),
+            tags: items.map(|item| item.record.tag.as_deref()).collect(),
+        }
     }
 
-    pub(super) fn params(&self) -> [Param<'_>; 2] {
-        [(&self.times, Type::TIMESTAMPTZ_ARRAY), (&self.checks, Type::INT8_ARRAY)]
+    pub(super) fn params(&self) -> [Param<'_>; 3] {
+        [(&self.times, Type::TIMESTAMPTZ_ARRAY), (&self.checks, Type::INT8_ARRAY), (&self.tags, Type::TEXT_ARRAY)]
     }
 }

@@ -1,17 +1,20 @@
 //! What the jobs of a group bring, behind a check of each lease: rows, verdicts, cursors, ledger lines; one transaction.
+//! What the feed told has no lease, and comes along.
 //!
-//! Locks are taken in one order by everybody: segments from the lowest up, rows by table and key, the stream's row, the
-//! chain of the ledger. The last two are held for little more than the commit itself.
+//! Locks are taken in one order by everybody: segments from the lowest up, rows by table and key, the stream's row with
+//! what is counted beside it, the chain of the ledger. The last two are held for little more than the commit itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures_util::future::{try_join, try_join3};
-use highwater_core::{BatchCounts, StreamId, Timestamp};
+use futures_util::future::{try_join, try_join3, try_join4};
+use highwater_core::{AgeCounts, StreamId, Timestamp};
 use tokio_postgres::types::Type;
 
 use super::{
+    ages,
     error::{Fault, Sql},
     exceptions::{self, Place},
+    job::Job,
     ledger,
     link::Db,
     rows,
@@ -20,17 +23,17 @@ use super::{
     streams,
 };
 use crate::{
-    Commit, StoreError,
+    LiveCommitted, StoreError,
     rules::{SegmentRow, Stored},
 };
 
 /// What became of each job. An `Err` inside concerns that job alone, and nothing of it was written.
-pub(super) type Answers = Vec<Result<BatchCounts, StoreError>>;
+pub(super) type Answers = Vec<Result<LiveCommitted, StoreError>>;
 
-pub(super) async fn commit(db: &Db, jobs: &[&Commit]) -> Sql<Answers> {
+pub(super) async fn commit(db: &Db, jobs: &[&Job]) -> Sql<Answers> {
     let places = settled(jobs);
     let ((), seen) = try_join(db.begin(), exceptions::find(db, &places)).await?;
-    let mut ids: BTreeSet<_> = jobs.iter().map(|job| job.lease.segment).collect();
+    let mut ids: BTreeSet<_> = jobs.iter().filter_map(|job| job.lease()).map(|lease| lease.segment).collect();
     ids.extend(seen.iter().map(|(_, exception)| exception.segment));
     // Seen again behind the locks: from here on nobody else changes them.
     let (locked, seen) = try_join(segments::lock(db, &ids), exceptions::find(db, &places)).await?;
@@ -43,59 +46,62 @@ pub(super) async fn commit(db: &Db, jobs: &[&Commit]) -> Sql<Answers> {
     let mut settling = Settling::new(&locked, seen);
     let mut counts = Vec::with_capacity(sound.len());
     for (job, stored) in sound.iter().zip(&stored) {
-        let mut count = BatchCounts {
-            new: stored.new,
-            changed: stored.changed,
-            unchanged: stored.unchanged,
-            ..BatchCounts::default()
-        };
-        settling.settle(job, &mut count)?;
-        counts.push(count);
+        let mut batch = stored.counts();
+        settling.settle(job, stored, &mut batch)?;
+        counts.push(LiveCommitted { batch, ages: stored.ages, behind: stored.behind.clone() });
     }
     finish(db, &sound, &stored, &settling).await?;
     let mut counts = counts.into_iter();
     Ok(admitted.into_iter().map(|held| held.map(|()| counts.next().expect("one for each sound job"))).collect())
 }
 
-fn settled(jobs: &[&Commit]) -> Vec<Place> {
-    let places = jobs
-        .iter()
-        .flat_map(|job| job.settlements.iter().map(|settlement| (job.stream.clone(), settlement.key.clone())));
-    places.collect::<BTreeSet<_>>().into_iter().collect()
+fn settled(jobs: &[&Job]) -> Vec<Place> {
+    jobs.iter().flat_map(|job| job.settled()).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-fn held(locked: &Locked, job: &Commit) -> Result<(), StoreError> {
-    SegmentRow::held(locked.get(&job.lease.segment).cloned(), &job.lease)?;
+fn held(locked: &Locked, job: &Job) -> Result<(), StoreError> {
+    if let Some(lease) = job.lease() {
+        SegmentRow::held(locked.get(&lease.segment).cloned(), lease)?;
+    }
     Ok(())
 }
 
 /// Everything but the rows, and the end.
-async fn finish(db: &Db, jobs: &[&Commit], stored: &[Stored], settling: &Settling<'_>) -> Sql<()> {
+async fn finish(db: &Db, jobs: &[&Job], stored: &[Stored], settling: &Settling<'_>) -> Sql<()> {
     if jobs.is_empty() {
         return db.commit().await;
     }
     settling.write(db).await?;
     let news = new_by_stream(jobs, stored);
     let progress = Progress::of(jobs, stored);
+    let ages = ages_by_stream(jobs, stored);
     // The stream's row as late as can be, so that its lock is short; the ledger's chain after it, as everywhere.
     if settling.entries.is_empty() {
-        try_join3(progress.write(db), streams::count_stored(db, &news), db.commit()).await?;
+        try_join4(progress.write(db), streams::count_stored(db, &news), ages::add(db, &ages), db.commit()).await?;
     } else {
-        try_join(progress.write(db), streams::count_stored(db, &news)).await?;
+        try_join3(progress.write(db), streams::count_stored(db, &news), ages::add(db, &ages)).await?;
         ledger::append(db, &settling.entries).await?;
         db.commit().await?;
     }
     Ok(())
 }
 
-fn new_by_stream<'a>(jobs: &[&'a Commit], stored: &[Stored]) -> Vec<(&'a StreamId, u64, Timestamp)> {
+fn new_by_stream<'a>(jobs: &[&'a Job], stored: &[Stored]) -> Vec<(&'a StreamId, u64, Timestamp)> {
     let mut news: BTreeMap<&StreamId, (u64, Timestamp)> = BTreeMap::new();
     for (job, stored) in jobs.iter().zip(stored) {
-        let (count, at) = news.entry(&job.stream).or_insert((0, job.now));
+        let (count, at) = news.entry(job.stream()).or_insert((0, job.now()));
         *count += stored.new;
-        *at = job.now.max(*at);
+        *at = job.now().max(*at);
     }
     news.into_iter().map(|(stream, (count, at))| (stream, count, at)).collect()
+}
+
+fn ages_by_stream<'a>(jobs: &[&'a Job], stored: &[Stored]) -> BTreeMap<&'a StreamId, AgeCounts> {
+    let mut ages: BTreeMap<&StreamId, AgeCounts> = BTreeMap::new();
+    for (job, stored) in jobs.iter().zip(stored).filter(|(_, stored)| stored.changed > 0) {
+        ages.entry(job.stream()).or_default().merge(&stored.ages);
+    }
+    ages
 }
 
 /// How far the segments of the jobs have come: one row a segment, as arrays.
@@ -103,43 +109,65 @@ fn new_by_stream<'a>(jobs: &[&'a Commit], stored: &[Stored]) -> Vec<(&'a StreamI
 struct Progress<'a> {
     ids: Vec<i64>,
     news: Vec<i64>,
+    seen: Vec<i64>,
+    changed: Vec<i64>,
     errors: Vec<Option<&'a str>>,
     cursors: Vec<Option<i64>>,
 }
 
+#[derive(Default)]
+struct Step<'a> {
+    new: u64,
+    seen: u64,
+    changed: u64,
+    error: Option<&'a str>,
+    cursor: Option<i64>,
+}
+
 impl<'a> Progress<'a> {
-    fn of(jobs: &[&'a Commit], stored: &[Stored]) -> Self {
-        let mut segments: BTreeMap<i64, (u64, Option<&str>, Option<i64>)> = BTreeMap::new();
+    fn of(jobs: &[&'a Job], stored: &[Stored]) -> Self {
+        let mut segments: BTreeMap<i64, Step<'_>> = BTreeMap::new();
         for (job, stored) in jobs.iter().zip(stored) {
-            let (new, error, cursor) = segments.entry(job.lease.segment.0).or_default();
-            *new += stored.new;
-            *error = job.settlements.iter().rev().find_map(|one| one.last_error.as_deref()).or(*error);
-            *cursor = (*cursor).max(job.cursor.map(|cursor| cursor.0));
+            let Job::Segment(job) = job else { continue };
+            let step = segments.entry(job.lease.segment.0).or_default();
+            step.new += stored.new;
+            step.seen += stored.seen();
+            step.changed += stored.changed;
+            step.error = job.settlements.iter().rev().find_map(|one| one.last_error.as_deref()).or(step.error);
+            step.cursor = step.cursor.max(job.cursor.filter(|_| stored.behind.is_empty()).map(|cursor| cursor.0));
         }
         let mut progress = Progress::default();
-        for (id, (new, error, cursor)) in segments {
+        for (id, step) in segments {
             progress.ids.push(id);
-            progress.news.push(new.cast_signed());
-            progress.errors.push(error);
-            progress.cursors.push(cursor);
+            progress.news.push(step.new.cast_signed());
+            progress.seen.push(step.seen.cast_signed());
+            progress.changed.push(step.changed.cast_signed());
+            progress.errors.push(step.error);
+            progress.cursors.push(step.cursor);
         }
         progress
     }
 
-    /// The cursor never goes back: jobs of a segment may commit in any order.
+    /// The cursor never goes back: jobs of a segment may commit in any order. Nor does it pass what is to be asked for
+    /// again.
     async fn write(&self, db: &Db) -> Sql<()> {
         let update = "
             UPDATE ingest_segments AS s SET stored_count = s.stored_count + done.new,
+                seen_count = s.seen_count + done.seen, changed_count = s.changed_count + done.changed,
                 last_error = COALESCE(done.error, s.last_error), scan_cursor = GREATEST(s.scan_cursor, done.cursor)
-            FROM UNNEST($1, $2, $3, $4) AS done (id, new, error, cursor) WHERE s.segment_id = done.id
-              AND (done.new > 0 OR done.error IS NOT NULL OR done.cursor IS NOT NULL)";
+            FROM UNNEST($1, $2, $3, $4, $5, $6) AS done (id, new, seen, changed, error, cursor)
+            WHERE s.segment_id = done.id AND (done.seen > 0 OR done.error IS NOT NULL OR done.cursor IS NOT NULL)";
         let params = [
             (&self.ids as _, Type::INT8_ARRAY),
             (&self.news as _, Type::INT8_ARRAY),
+            (&self.seen as _, Type::INT8_ARRAY),
+            (&self.changed as _, Type::INT8_ARRAY),
             (&self.errors as _, Type::TEXT_ARRAY),
             (&self.cursors as _, Type::INT8_ARRAY),
         ];
-        db.execute(update, &params).await?;
+        if !self.ids.is_empty() {
+            db.execute(update, &params).await?;
+        }
         Ok(())
     }
 }

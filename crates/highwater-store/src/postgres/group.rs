@@ -1,23 +1,21 @@
 //! A group of jobs in one transaction. One that is fenced off is left out; one whose data the server refuses is found
 //! by writing each alone; nobody is answered before what concerns them is durable.
 
-use std::sync::Arc;
-
-use highwater_core::BatchCounts;
 use tokio::sync::oneshot;
 
 use super::{
     commit::{self, Answers},
     error::{Fault, Sql},
+    job::Job,
     pool::{Access, Pool, unreachable},
     rows,
 };
-use crate::{Commit, ErrorKind, Result};
+use crate::{ErrorKind, LiveCommitted, Result};
 
 /// A job, and whoever waits for it.
 pub(super) struct Waiting {
-    pub(super) commit: Arc<Commit>,
-    pub(super) reply: oneshot::Sender<Result<BatchCounts>>,
+    pub(super) job: Job,
+    pub(super) reply: oneshot::Sender<Result<LiveCommitted>>,
 }
 
 const DOING: &str = "committing a job";
@@ -29,9 +27,9 @@ const COLLISIONS_MAX: u32 = 5;
 pub(super) async fn write(pool: &Pool, mut group: Vec<Waiting>) {
     group.retain(|waiting| !waiting.reply.is_closed());
     let (sound, refused): (Vec<_>, Vec<_>) =
-        group.into_iter().map(|waiting| (rows::check(&waiting.commit), waiting)).partition(|(check, _)| check.is_ok());
+        group.into_iter().map(|waiting| (rows::check(&waiting.job), waiting)).partition(|(check, _)| check.is_ok());
     for (check, waiting) in refused {
-        answer(waiting, check.map(|()| BatchCounts::default()).map_err(|fault| fault.while_doing(DOING)));
+        answer(waiting, check.map(|()| LiveCommitted::default()).map_err(|fault| fault.while_doing(DOING)));
     }
     let sound: Vec<_> = sound.into_iter().map(|(_, waiting)| waiting).collect();
     match attempt(pool, &sound).await {
@@ -47,7 +45,7 @@ pub(super) async fn write(pool: &Pool, mut group: Vec<Waiting>) {
     }
 }
 
-fn answer(waiting: Waiting, outcome: Result<BatchCounts>) {
+fn answer(waiting: Waiting, outcome: Result<LiveCommitted>) {
     // The one who asked may have left: what was written stays written.
     drop(waiting.reply.send(outcome));
 }
@@ -56,7 +54,7 @@ async fn attempt(pool: &Pool, group: &[Waiting]) -> Sql<Answers> {
     if group.is_empty() {
         return Ok(Vec::new());
     }
-    let jobs: Vec<_> = group.iter().map(|waiting| waiting.commit.as_ref()).collect();
+    let jobs: Vec<_> = group.iter().map(|waiting| &waiting.job).collect();
     let mut collisions = 0;
     loop {
         let (seat, db) = pool.seat(Access::Write).await.map_err(|fault| Fault::Decided(unreachable(fault, DOING)))?;

@@ -33,9 +33,9 @@ async fn copy(rows: &Rows<'_>, items: &[&Item<'_>]) -> Result<(), tokio_postgres
     let sink = rows.db.client.copy_in(&rows.sql.copy).await?;
     let mut writer = pin!(BinaryCopyInWriter::new(sink, &types));
     for item in items {
-        let at = Time(item.now);
+        let at = Time(item.arrival.now);
         let cells: Vec<_> = item.body.values.iter().map(Cell).collect();
-        let marks: [&(dyn ToSql + Sync); 4] = [&at, &at, &at, &item.check];
+        let marks: [&(dyn ToSql + Sync); 5] = [&at, &at, &at, &item.check, &item.record.tag];
         let values: Vec<_> = cells.iter().map(|cell| cell as &(dyn ToSql + Sync)).chain(marks).collect();
         writer.as_mut().write(&values).await?;
     }
@@ -44,7 +44,7 @@ async fn copy(rows: &Rows<'_>, items: &[&Item<'_>]) -> Result<(), tokio_postgres
 }
 
 fn types_of(table: &Table) -> Vec<Type> {
-    let marks = [Type::TIMESTAMPTZ, Type::TIMESTAMPTZ, Type::TIMESTAMPTZ, Type::INT8];
+    let marks = [Type::TIMESTAMPTZ, Type::TIMESTAMPTZ, Type::TIMESTAMPTZ, Type::INT8, Type::TEXT];
     let columns = table.columns.iter().map(|column| match column.kind {
         ColumnType::Int => Type::INT8,
         ColumnType::Text => Type::TEXT,

@@ -27,10 +27,10 @@ struct Met<'a> {
 pub(super) async fn store<'a>(rows: &Rows<'_>, items: &[&'a Item<'a>]) -> Sql<Vec<Change>> {
     let mut met = meet(rows, &rows.sql.select, items).await?;
     // Only what is about to be rewritten is locked, and looked at again: a lock is a write, too.
-    let differing: Vec<_> = met.iter().filter(|met| met.change != Change::Unchanged).map(|met| met.item).collect();
+    let differing: Vec<_> = met.iter().filter(|met| met.is_rewritten()).map(|met| met.item).collect();
     if !differing.is_empty() {
         let mut locked = meet(rows, &rows.sql.select_locked, &differing).await?.into_iter();
-        for met in met.iter_mut().filter(|met| met.change != Change::Unchanged) {
+        for met in met.iter_mut().filter(|met| met.is_rewritten()) {
             *met = locked.next().expect("one for each that differs");
         }
     }
@@ -43,7 +43,7 @@ async fn meet<'a>(rows: &Rows<'_>, select: &str, items: &[&'a Item<'a>]) -> Sql<
     let meet = |item: &&'a Item<'a>| {
         // Neither new nor there: somebody deleted it just now.
         let kept = kept.remove(&item.record.key).ok_or(Fault::Raced)?;
-        let change = kept.body.change_to(&item.body);
+        let change = item.arrival.change(&kept, &item.body);
         Ok(Met { item, kept, change })
     };
     items.iter().map(meet).collect()
@@ -51,7 +51,7 @@ async fn meet<'a>(rows: &Rows<'_>, select: &str, items: &[&'a Item<'a>]) -> Sql<
 
 async fn write(rows: &Rows<'_>, met: &[Met<'_>]) -> Sql<()> {
     let changed: Vec<_> = met.iter().filter(|met| met.change == Change::Changed).collect();
-    let relinked: Vec<_> = met.iter().filter(|met| met.kept.body.edges != met.item.body.edges).collect();
+    let relinked: Vec<_> = met.iter().filter(|met| met.is_relinked()).collect();
     let touched: Vec<_> = met.iter().filter(|met| met.change != Change::Changed && met.is_stale()).collect();
     // In this order: all travel together.
     let mut steps: Vec<BoxFuture<'_, Sql<()>>> = Vec::new();
@@ -73,9 +73,24 @@ async fn write(rows: &Rows<'_>, met: &[Met<'_>]) -> Sql<()> {
 }
 
 impl Met<'_> {
+    fn is_rewritten(&self) -> bool {
+        matches!(self.change, Change::Changed | Change::Reordered)
+    }
+
     /// The same commit again finds nothing to do. The check as well: it heals if only that was damaged.
     fn is_stale(&self) -> bool {
-        self.kept.last_fetched_at < self.item.now || self.kept.row_check != self.item.check
+        let is_marked_anew = self.item.record.tag.is_some() && self.item.record.tag != self.kept.etag;
+        let is_older = self.kept.last_fetched_at < self.item.arrival.now;
+        !self.is_behind() && (is_older || is_marked_anew || self.kept.row_check != self.item.check)
+    }
+
+    /// The row stays as it is.
+    fn is_behind(&self) -> bool {
+        self.change == Change::Behind
+    }
+
+    fn is_relinked(&self) -> bool {
+        !self.is_behind() && self.kept.body.edges != self.item.body.edges
     }
 }
 
@@ -95,7 +110,7 @@ async fn keep_versions(rows: &Rows<'_>, changed: &[&Met<'_>]) -> Sql<()> {
 async fn update(rows: &Rows<'_>, changed: &[&Met<'_>]) -> Sql<()> {
     let bodies: Vec<_> = changed.iter().map(|met| met.item.body.as_ref()).collect();
     let columns = columns_of(rows.table, &bodies)?;
-    let marks = Marks::of(changed.iter().map(|met| (met.item.now, met.item.check)));
+    let marks = Marks::of(changed.iter().map(|met| met.item));
     let params: Vec<_> = columns.iter().map(Column::param).chain(marks.params()).collect();
     rows.db.execute(&rows.sql.update, &params).await?;
     Ok(())
@@ -103,9 +118,10 @@ async fn update(rows: &Rows<'_>, changed: &[&Met<'_>]) -> Sql<()> {
 
 async fn touch(rows: &Rows<'_>, touched: &[&Met<'_>]) -> Sql<()> {
     let keys = rows.keys(touched.iter().map(|met| met.item));
-    let marks = Marks::of(touched.iter().map(|met| (met.item.now, met.item.check)));
-    let [times, checks] = marks.params();
-    rows.db.execute(&rows.sql.touch, &[keys.param(), times, checks]).await?;
+    let marks = Marks::of(touched.iter().map(|met| met.item));
+    let [times, checks, tags] = marks.params();
+    let seen: Vec<_> = touched.iter().map(|met| met.kept.row_check).collect();
+    rows.db.execute(&rows.sql.touch, &[keys.param(), times, checks, tags, (&seen, Type::INT8_ARRAY)]).await?;
     Ok(())
 }
 

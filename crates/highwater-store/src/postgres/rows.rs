@@ -10,21 +10,20 @@ use highwater_core::{
     Body, Change, Key, Record, Timestamp,
     schema::{ColumnType, Table},
 };
+use tokio_postgres::types::Type;
 
 use super::{
-    cells::Keys,
+    cells::{Keys, Time, time_at},
     columns::{self, kept_of},
     edges::{self, EdgeArrays},
     error::{Fault, Sql},
+    job::Job,
     link::Db,
     load::load,
     rewrite,
     table::TableSql,
 };
-use crate::{
-    Commit,
-    rules::{Kept, Stored, distinct, key_of, place},
-};
+use crate::rules::{Arrival, Kept, Stored, distinct, key_of, place};
 
 /// One record of a job of the group.
 pub(super) struct Item<'a> {
@@ -32,7 +31,7 @@ pub(super) struct Item<'a> {
     pub(super) record: &'a Record,
     pub(super) body: Cow<'a, Body>,
     pub(super) check: i64,
-    pub(super) now: Timestamp,
+    pub(super) arrival: Arrival,
 }
 
 /// One table, and how to speak to it.
@@ -43,9 +42,15 @@ pub(super) struct Rows<'a> {
 }
 
 /// Whether the records can be stored at all, as far as can be told from here.
-pub(super) fn check(commit: &Commit) -> Sql<()> {
-    for record in &commit.records {
+pub(super) fn check(job: &Job) -> Sql<()> {
+    for record in job.records() {
         columns::check(record.table, &record.body)?;
+        if record.tag.as_ref().is_some_and(|tag| tag.contains('\0')) {
+            return Err(Fault::refused(format!(
+                "row {} of {} has a mark that is no text",
+                record.key, record.table.name
+            )));
+        }
         if !record.body.edges.is_empty() && (record.table.edges.is_none() || record.key.number().is_none()) {
             return Err(Fault::refused(format!("row {} of {} cannot have edges", record.key, record.table.name)));
         }
@@ -55,9 +60,9 @@ pub(super) fn check(commit: &Commit) -> Sql<()> {
 
 /// Stores the records of all jobs in the order of their keys: pages are filled from left to right, and two groups with
 /// the same keys cannot wait for each other. What became of each job's.
-pub(super) async fn store(db: &Db, jobs: &[&Commit]) -> Sql<Vec<Stored>> {
+pub(super) async fn store(db: &Db, jobs: &[&Job]) -> Sql<Vec<Stored>> {
     let mut stored = vec![Stored::default(); jobs.len()];
-    let mut items: Vec<_> = jobs.iter().enumerate().flat_map(|(job, commit)| items_of(job, commit)).collect();
+    let mut items: Vec<_> = jobs.iter().enumerate().flat_map(|(place, job)| items_of(place, job)).collect();
     items.sort_by(|a, b| place(a.record).cmp(&place(b.record)));
     for batch in items.chunk_by(|a, b| a.record.table.name == b.record.table.name) {
         let table = batch[0].record.table;
@@ -66,18 +71,61 @@ pub(super) async fn store(db: &Db, jobs: &[&Commit]) -> Sql<Vec<Stored>> {
         while !rest.is_empty() {
             let (round, later) = one_of_each(rest);
             for (item, change) in round.iter().zip(rows.store(&round).await?) {
-                stored[item.job].note(change);
+                stored[item.job].note(change, item.record, item.arrival.now);
             }
             rest = later;
         }
     }
+    confirm(db, jobs, &mut stored).await?;
     Ok(stored)
 }
 
-fn items_of(job: usize, commit: &Commit) -> impl Iterator<Item = Item<'_>> {
-    commit.records.iter().map(move |record| {
+fn items_of(place: usize, job: &Job) -> impl Iterator<Item = Item<'_>> {
+    let arrival = job.arrival();
+    job.records().iter().map(move |record| {
         let body = distinct(&record.body);
-        Item { job, record, check: body.checksum(), body, now: commit.now }
+        Item { job: place, record, check: body.checksum(), body, arrival }
+    })
+}
+
+/// Notes which bodies are still the remote's, unless they are others by now than those it was asked about.
+async fn confirm(db: &Db, jobs: &[&Job], stored: &mut [Stored]) -> Sql<()> {
+    let mut tables: BTreeMap<&str, (&'static Table, BTreeMap<&Key, Timestamp>)> = BTreeMap::new();
+    for (key, table) in jobs.iter().flat_map(|job| job.unchanged()) {
+        tables.entry(table.name).or_insert_with(|| (table, BTreeMap::new())).1.insert(key, Timestamp::EPOCH);
+    }
+    for (table, mut keys) in tables.into_values() {
+        let sql = TableSql::of(table);
+        let changed_at = changed_at(db, &sql, keys.keys().copied()).await?;
+        for (job, stored) in jobs.iter().zip(stored.iter_mut()) {
+            let Arrival { now, asked_at } = job.arrival();
+            for (key, _) in job.unchanged().iter().filter(|(_, of)| of.name == table.name) {
+                if changed_at.get(key).is_some_and(|changed_at| *changed_at > asked_at) {
+                    stored.behind.insert(key.clone());
+                    continue;
+                }
+                stored.unchanged += 1;
+                keys.entry(key).and_modify(|at| *at = now.max(*at));
+            }
+        }
+        let times: Vec<_> = keys.values().map(|at| Time(*at)).collect();
+        let keys = Keys::of(sql.key.kind, keys.into_keys());
+        db.execute(&sql.confirm, &[keys.param(), (&times, Type::TIMESTAMPTZ_ARRAY)]).await?;
+    }
+    Ok(())
+}
+
+async fn changed_at<'a>(db: &Db, sql: &TableSql, keys: impl Iterator<Item = &'a Key>) -> Sql<BTreeMap<Key, Timestamp>> {
+    let keys = Keys::of(sql.key.kind, keys);
+    let rows = db.query(&sql.changed_at, &[keys.param()]).await?;
+    rows.iter().map(|row| Ok((key_at(sql, row)?, time_at(row, 1)?))).collect()
+}
+
+/// The key in the first column.
+fn key_at(sql: &TableSql, row: &tokio_postgres::Row) -> Sql<Key> {
+    Ok(match sql.key.kind {
+        ColumnType::Int => Key::Number(row.try_get(0)?),
+        _ => Key::from(row.try_get::<_, &str>(0)?),
     })
 }
 
@@ -109,13 +157,7 @@ impl Rows<'_> {
     async fn there(&self, items: &[&Item<'_>]) -> Sql<HashSet<Key>> {
         let keys = self.keys(items.iter().copied());
         let rows = self.db.query(&self.sql.select_keys, &[keys.param()]).await?;
-        let key = |row: &tokio_postgres::Row| -> Sql<Key> {
-            Ok(match self.sql.key.kind {
-                ColumnType::Int => Key::Number(row.try_get(0)?),
-                _ => Key::from(row.try_get::<_, &str>(0)?),
-            })
-        };
-        rows.iter().map(key).collect()
+        rows.iter().map(|row| key_at(&self.sql, row)).collect()
     }
 
     /// Adds the edges of rows that had none; one that outlived an earlier row of that key is no obstacle.

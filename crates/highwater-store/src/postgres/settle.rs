@@ -7,12 +7,13 @@ use highwater_core::{BatchCounts, Exception, ExceptionState, SegmentId, SegmentS
 use super::{
     error::{Fault, Sql},
     exceptions::{Changes, Place},
+    job::Job,
     link::Db,
     segments::{self, Locked},
 };
 use crate::{
     Commit, LedgerEntry,
-    rules::{self, SegmentRow},
+    rules::{self, SegmentRow, Stored},
 };
 
 pub(super) struct Settling<'a> {
@@ -41,10 +42,32 @@ impl<'a> Settling<'a> {
         }
     }
 
-    pub(super) fn settle(&mut self, commit: &Commit, counts: &mut BatchCounts) -> Sql<()> {
+    pub(super) fn settle(&mut self, job: &Job, stored: &Stored, counts: &mut BatchCounts) -> Sql<()> {
+        match job {
+            Job::Segment(commit) => self.settle_all(commit, stored, counts)?,
+            Job::Live(_) => {
+                job.settled().filter(|(_, key)| !stored.behind.contains(key)).for_each(|place| self.end(place));
+            }
+        }
+        Ok(())
+    }
+
+    /// A row came in by itself: the key is stored, whatever was thought of it.
+    fn end(&mut self, place: Place) {
+        let before = self.now.get(&place).and_then(Option::as_ref);
+        if let Some(before) = before.filter(|before| rules::is_ended_by_row(before.state)) {
+            let owner = before.segment;
+            self.touched.insert(owner);
+            self.reconsidered.insert(owner);
+            self.now.insert(place.clone(), None);
+            self.changed.insert(place);
+        }
+    }
+
+    fn settle_all(&mut self, commit: &Commit, stored: &Stored, counts: &mut BatchCounts) -> Sql<()> {
         let locked = self.locked;
         let segment = locked.get(&commit.lease.segment).ok_or(Fault::Raced)?;
-        for settlement in &commit.settlements {
+        for settlement in commit.settlements.iter().filter(|settlement| !stored.leaves_open(settlement)) {
             rules::count(counts, &settlement.verdict);
             self.settle_one(commit, segment, settlement)?;
         }

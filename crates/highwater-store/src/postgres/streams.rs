@@ -98,6 +98,23 @@ pub(super) async fn count_stored(db: &Db, new: &[(&StreamId, u64, Timestamp)]) -
     Ok(())
 }
 
+/// Where the feed stands, in digits: a time where one is listened to, a position where rows are gone through.
+pub(super) async fn live_cursor(db: &Db, stream: &StreamId) -> Sql<Option<i64>> {
+    let select = "SELECT live_cursor FROM ingest_streams WHERE source = $1 AND stream = $2";
+    let (source, name) = (stream.source.as_str(), stream.stream.as_str());
+    let rows = db.query(select, &[(&source, Type::TEXT), (&name, Type::TEXT)]).await?;
+    let cursor: Option<&str> = rows.first().map(|row| row.try_get(0)).transpose()?.flatten();
+    cursor.map(|digits| digits.parse().map_err(Fault::nonsense)).transpose()
+}
+
+pub(super) async fn set_live_cursor(db: &Db, stream: &StreamId, cursor: i64) -> Sql<()> {
+    let update = "UPDATE ingest_streams SET live_cursor = $3 WHERE source = $1 AND stream = $2";
+    let (source, name) = (stream.source.as_str(), stream.stream.as_str());
+    let params = [(&source as _, Type::TEXT), (&name as _, Type::TEXT), (&cursor.to_string() as _, Type::TEXT)];
+    db.execute(update, &params).await?;
+    Ok(())
+}
+
 /// Where the frontier may stand: at the lowest segment that is not sealed. To be read while the stream's row is locked,
 /// or two neighbours that are sealed together would each miss the other.
 pub(super) async fn lowest_unsealed(db: &Db, stream: &StreamId) -> Sql<Option<Position>> {

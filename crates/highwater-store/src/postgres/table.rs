@@ -6,20 +6,24 @@ use super::pool::quoted;
 use crate::rules::key_column;
 
 pub(super) struct TableSql {
-    /// The columns in order, then `first_seen_at`, `last_fetched_at`, `last_changed_at`, `row_check`.
+    /// The columns in order, then `first_seen_at`, `last_fetched_at`, `last_changed_at`, `row_check`, `etag`.
     pub(super) copy: String,
     /// Those of the keys that have a row.
     pub(super) select_keys: String,
-    /// By keys: the columns in order, then `last_fetched_at`, `last_changed_at`, `row_check`.
+    /// By keys: the columns in order, then `last_fetched_at`, `last_changed_at`, `row_check`, `etag`.
     pub(super) select: String,
     /// As `select`, and nobody else changes the rows until the end.
     pub(super) select_locked: String,
     /// As `select`, of all rows: a page adds its condition and order.
     pub(super) select_all: String,
-    /// The columns, times, checks.
+    /// The columns, times, checks, tags.
     pub(super) update: String,
-    /// Keys, times, checks.
+    /// Keys, times, checks, tags, and the checks that were found: whose body has become another meanwhile is left alone.
     pub(super) touch: String,
+    /// Keys, times.
+    pub(super) confirm: String,
+    /// By keys.
+    pub(super) changed_at: String,
     /// Keys, times, bodies.
     pub(super) keep_versions: Option<String>,
     pub(super) edges: Option<EdgeSql>,
@@ -45,13 +49,14 @@ impl TableSql {
             _ => quoted(column.name),
         });
         let width = table.columns.len();
-        let given = format!("{} AS n ({columns}, at, row_check)", arrays(1, width + 2));
+        let given = format!("{} AS n ({columns}, at, row_check, etag)", arrays(1, width + 3));
         let assigned = joined(table, |column| format!("{} = {}", quoted(column.name), given_value(column)));
-        let select_all = format!("SELECT {shown}, last_fetched_at, last_changed_at, row_check FROM {name}");
+        let select_all = format!("SELECT {shown}, last_fetched_at, last_changed_at, row_check, etag FROM {name}");
         let select = format!("{select_all} WHERE {key_name} = ANY($1) ORDER BY {key_name}");
         TableSql {
             copy: format!(
-                "COPY {name} ({columns}, first_seen_at, last_fetched_at, last_changed_at, row_check) FROM STDIN BINARY"
+                "COPY {name} ({columns}, first_seen_at, last_fetched_at, last_changed_at, row_check, etag)
+                 FROM STDIN BINARY"
             ),
             select_keys: format!("SELECT {key_name} FROM {name} WHERE {key_name} = ANY($1)"),
             select_locked: format!("{select} FOR NO KEY UPDATE"),
@@ -59,13 +64,19 @@ impl TableSql {
             select_all,
             update: format!(
                 "UPDATE {name} AS t SET {assigned}, last_fetched_at = GREATEST(t.last_fetched_at, n.at),
-                    last_changed_at = n.at, row_check = n.row_check
+                    last_changed_at = n.at, row_check = n.row_check, etag = n.etag
                  FROM {given} WHERE t.{key_name} = n.{key_name}"
             ),
             touch: format!(
-                "UPDATE {name} AS t SET last_fetched_at = GREATEST(t.last_fetched_at, n.at), row_check = n.row_check
-                 FROM UNNEST($1, $2, $3) AS n (key, at, row_check) WHERE t.{key_name} = n.key
-                   AND (t.last_fetched_at < n.at OR t.row_check <> n.row_check)"
+                "UPDATE {name} AS t SET last_fetched_at = GREATEST(t.last_fetched_at, n.at), row_check = n.row_check,
+                    etag = COALESCE(n.etag, t.etag)
+                 FROM UNNEST($1, $2, $3, $4, $5) AS n (key, at, row_check, etag, found)
+                 WHERE t.{key_name} = n.key AND t.row_check = n.found"
+            ),
+            changed_at: format!("SELECT {key_name}, last_changed_at FROM {name} WHERE {key_name} = ANY($1)"),
+            confirm: format!(
+                "UPDATE {name} AS t SET last_fetched_at = n.at FROM UNNEST($1, $2) AS n (key, at)
+                 WHERE t.{key_name} = n.key AND t.last_fetched_at < n.at"
             ),
             keep_versions: table.versions.map(|versions| {
                 format!(

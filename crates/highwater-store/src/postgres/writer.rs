@@ -5,11 +5,10 @@
 use std::{
     collections::VecDeque,
     pin::pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
-use highwater_core::BatchCounts;
 use tokio::{
     sync::{Mutex as AsyncMutex, Notify, Semaphore, oneshot},
     task::yield_now,
@@ -18,9 +17,10 @@ use tokio::{
 
 use super::{
     group::{self, Waiting},
+    job::Job,
     pool::Pool,
 };
-use crate::{Commit, GroupLimits, Result, rules::size_of};
+use crate::{GroupLimits, LiveCommitted, Result, rules::size_of};
 
 /// Busy workers finish a job every few milliseconds; a lone writer loses no more than this.
 const QUIET: Duration = Duration::from_millis(5);
@@ -67,11 +67,11 @@ impl Writer {
     }
 
     /// Durable when this returns `Ok`; whole or absent when the caller leaves before.
-    pub(super) async fn submit(&self, pool: &Pool, commit: Arc<Commit>) -> Result<BatchCounts> {
+    pub(super) async fn submit(&self, pool: &Pool, job: Job) -> Result<LiveCommitted> {
         let _room = self.room.acquire().await.expect("the semaphore is never closed");
         loop {
             let (reply, mut answer) = oneshot::channel();
-            let waiting = Waiting { commit: commit.clone(), reply };
+            let waiting = Waiting { job: job.clone(), reply };
             let ticket = self.with_queue(|queue| queue.push(waiting));
             self.arrived.notify_one();
             let answered = tokio::select! {
@@ -128,9 +128,9 @@ impl Writer {
 
 impl Queue {
     fn push(&mut self, waiting: Waiting) -> u64 {
-        let commit = &waiting.commit;
-        let rows = commit.records.len() + commit.settlements.len();
-        let bytes = commit.records.iter().map(size_of).sum();
+        let job = &waiting.job;
+        let rows = job.records().len() + job.unchanged().len() + job.settlements().len();
+        let bytes = job.records().iter().map(size_of).sum();
         let ticket = self.next;
         self.next += 1;
         self.rows += rows;

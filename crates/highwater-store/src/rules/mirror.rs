@@ -3,25 +3,84 @@
 use std::{borrow::Cow, collections::BTreeSet};
 
 use highwater_core::{
-    Body, Change, Key, Record, Timestamp, Value,
+    AgeCounts, BatchCounts, Body, Change, Key, Record, Settlement, Timestamp, Value, Verdict,
+    planted::{Bug, planted},
     schema::{Column, Table},
 };
 
 /// What storing a batch of records did.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Stored {
     pub(crate) new: u64,
     pub(crate) changed: u64,
     pub(crate) unchanged: u64,
+    /// To be asked for again: nobody knows which is newer, they or their rows.
+    pub(crate) behind: BTreeSet<Key>,
+    /// Of the changed ones.
+    pub(crate) ages: AgeCounts,
 }
 
 impl Stored {
-    pub(crate) fn note(&mut self, change: Change) {
-        *match change {
-            Change::New => &mut self.new,
-            Change::Changed => &mut self.changed,
-            Change::Unchanged | Change::Reordered => &mut self.unchanged,
-        } += 1;
+    pub(crate) fn note(&mut self, change: Change, record: &Record, now: Timestamp) {
+        match change {
+            Change::New => self.new += 1,
+            Change::Changed => self.changed += 1,
+            Change::Unchanged | Change::Reordered => self.unchanged += 1,
+            Change::Behind => drop(self.behind.insert(record.key.clone())),
+        }
+        if change == Change::Changed
+            && let Some(born) = born(record).filter(|born| *born <= now)
+        {
+            self.ages.add(now.since(born));
+        }
+    }
+
+    /// Whether the key of a verdict is not settled by it, because what was found is not to be believed.
+    pub(crate) fn leaves_open(&self, settlement: &Settlement) -> bool {
+        settlement.verdict == Verdict::Stored && self.behind.contains(&settlement.key)
+    }
+
+    /// Rows that were looked at, whatever came of it. All are looked at again, and count then, if some are to be.
+    pub(crate) fn seen(&self) -> u64 {
+        if self.behind.is_empty() { self.new + self.changed + self.unchanged } else { 0 }
+    }
+
+    pub(crate) fn counts(&self) -> BatchCounts {
+        BatchCounts {
+            new: self.new,
+            changed: self.changed,
+            unchanged: self.unchanged,
+            behind: self.behind.len() as u64,
+            ..BatchCounts::default()
+        }
+    }
+}
+
+/// When the object was made, if its table says so.
+fn born(record: &Record) -> Option<Timestamp> {
+    let place = record.table.position(record.table.time?)?;
+    match record.body.values.get(place)? {
+        Value::Int(seconds) => seconds.checked_mul(1000).map(Timestamp::from_millis),
+        _ => None,
+    }
+}
+
+/// When records came, and since when they may have been on their way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) now: Timestamp,
+    pub(crate) asked_at: Timestamp,
+}
+
+impl Arrival {
+    /// How `body` differs from the row it meets. One that came in while this was on its way may be newer or older, so
+    /// this is not to be believed.
+    pub(crate) fn change(&self, kept: &Kept, body: &Body) -> Change {
+        match kept.body.change_to(body) {
+            Change::Unchanged => Change::Unchanged,
+            _ if kept.last_fetched_at > self.asked_at && !planted(Bug::LateAnswerWins) => Change::Behind,
+            change => change,
+        }
     }
 }
 
@@ -31,6 +90,7 @@ pub(crate) struct Kept {
     pub(crate) last_fetched_at: Timestamp,
     pub(crate) last_changed_at: Timestamp,
     pub(crate) row_check: i64,
+    pub(crate) etag: Option<String>,
 }
 
 /// Records are stored in this order, which fills pages from left to right.

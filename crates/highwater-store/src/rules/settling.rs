@@ -49,6 +49,14 @@ pub(crate) fn owner<E>(
     })
 }
 
+/// Whether an exception in this state ends when a row of its key comes in by itself. What policy keeps out stays out.
+pub(crate) fn is_ended_by_row(state: ExceptionState) -> bool {
+    match state {
+        ExceptionState::RetryWait | ExceptionState::Missing | ExceptionState::DeadLetter => true,
+        ExceptionState::Excluded => false,
+    }
+}
+
 /// Another segment's keys were settled. Whoever claims it next closes it by the rules, which need the policy and the
 /// table of the stream.
 pub(crate) fn is_to_be_reconsidered(status: SegmentStatus) -> bool {

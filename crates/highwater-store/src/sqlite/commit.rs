@@ -2,22 +2,25 @@
 
 use std::collections::BTreeSet;
 
-use highwater_core::{BatchCounts, SegmentId, SegmentStatus, Settlement};
+use highwater_core::{BatchCounts, Key, Record, SegmentId, SegmentStatus, Settlement, StreamId, schema::Table};
 use rusqlite::{Connection, params};
 
-use super::{error::Sql, exceptions, rows, segments, session::Session, streams};
+use super::{ages, error::Sql, exceptions, rows, segments, session::Session, streams};
 use crate::{
-    Commit,
-    rules::{self, SegmentRow},
+    Commit, LiveCommit, LiveCommitted,
+    rules::{self, Arrival, SegmentRow, Stored},
 };
 
 pub(super) fn commit(session: &mut Session, commit: &Commit) -> Sql<BatchCounts> {
     let segment = segments::held(&session.db, &commit.lease)?;
-    let stored = rows::store(session, &commit.records, commit.now)?;
-    let mut counts =
-        BatchCounts { new: stored.new, changed: stored.changed, unchanged: stored.unchanged, ..BatchCounts::default() };
+    let arrival = Arrival { now: commit.now, asked_at: commit.asked_at };
+    let stored = bring(session, &commit.stream, &commit.records, &commit.unchanged, arrival)?;
+    let mut counts = stored.counts();
     let mut touched = BTreeSet::new();
     for settlement in &commit.settlements {
+        if stored.leaves_open(settlement) {
+            continue;
+        }
         rules::count(&mut counts, &settlement.verdict);
         settle(session, &segment, commit, settlement, &mut touched)?;
     }
@@ -27,9 +30,42 @@ pub(super) fn commit(session: &mut Session, commit: &Commit) -> Sql<BatchCounts>
             reconsider(&session.db, id)?;
         }
     }
-    note_progress(&session.db, commit, stored.new)?;
-    streams::count_stored(&session.db, &commit.stream, stored.new, commit.now)?;
+    note_progress(&session.db, commit, &stored)?;
     Ok(counts)
+}
+
+/// What the remote told by itself: no lease stands behind it.
+pub(super) fn commit_live(session: &mut Session, commit: &LiveCommit) -> Sql<LiveCommitted> {
+    let arrival = Arrival { now: commit.now, asked_at: commit.asked_at };
+    let stored = bring(session, &commit.stream, &commit.records, &commit.unchanged, arrival)?;
+    let mut touched = BTreeSet::new();
+    for key in commit.keys().filter(|key| !stored.behind.contains(key)) {
+        let ended = exceptions::find(&session.db, &commit.stream, key)?;
+        if let Some(ended) = ended.filter(|exception| rules::is_ended_by_row(exception.state)) {
+            exceptions::remove(&session.db, &commit.stream, key)?;
+            touched.insert(ended.segment);
+        }
+    }
+    for id in touched {
+        count_unresolved(&session.db, id)?;
+        reconsider(&session.db, id)?;
+    }
+    Ok(LiveCommitted { batch: stored.counts(), ages: stored.ages, behind: stored.behind })
+}
+
+/// Rows, and what the stream's books say of them.
+fn bring(
+    session: &mut Session,
+    stream: &StreamId,
+    records: &[Record],
+    unchanged: &[(Key, &'static Table)],
+    arrival: Arrival,
+) -> Sql<Stored> {
+    let mut stored = rows::store(session, records, arrival)?;
+    rows::confirm(session, unchanged, arrival, &mut stored)?;
+    ages::add(&session.db, stream, &stored.ages)?;
+    streams::count_stored(&session.db, stream, stored.new, arrival.now)?;
+    Ok(stored)
 }
 
 /// Writes one verdict; names the segments whose exceptions it changed.
@@ -75,15 +111,23 @@ pub(super) fn reconsider(db: &Connection, id: SegmentId) -> Sql<()> {
     Ok(())
 }
 
-/// The cursor never goes back: jobs of a segment may commit in any order.
-fn note_progress(db: &Connection, commit: &Commit, new: u64) -> Sql<()> {
+/// The cursor never goes back: jobs of a segment may commit in any order. Nor does it pass what is to be asked for again.
+fn note_progress(db: &Connection, commit: &Commit, stored: &Stored) -> Sql<()> {
     let last_error = commit.settlements.iter().rev().find_map(|settlement| settlement.last_error.as_deref());
-    let cursor = commit.cursor.map(|cursor| cursor.0);
+    let cursor = commit.cursor.filter(|_| stored.behind.is_empty()).map(|cursor| cursor.0);
     db.prepare_cached(
         "UPDATE ingest_segments SET stored_count = stored_count + ?1, last_error = COALESCE(?2, last_error),
-            scan_cursor = CASE WHEN ?3 > COALESCE(scan_cursor, ?3 - 1) THEN ?3 ELSE scan_cursor END
+            scan_cursor = CASE WHEN ?3 > COALESCE(scan_cursor, ?3 - 1) THEN ?3 ELSE scan_cursor END,
+            seen_count = seen_count + ?5, changed_count = changed_count + ?6
          WHERE segment_id = ?4",
     )?
-    .execute(params![new.cast_signed(), last_error, cursor, commit.lease.segment.0])?;
+    .execute(params![
+        stored.new.cast_signed(),
+        last_error,
+        cursor,
+        commit.lease.segment.0,
+        stored.seen().cast_signed(),
+        stored.changed.cast_signed(),
+    ])?;
     Ok(())
 }

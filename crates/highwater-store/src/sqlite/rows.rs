@@ -12,10 +12,10 @@ use super::{
     session::Session,
     table::{EdgeSql, KeyParam, TableSql, ValueParam, values_of},
 };
-use crate::rules::{Kept, Stored, distinct, place};
+use crate::rules::{Arrival, Kept, Stored, distinct, place};
 
 /// Stores records in the order of their keys, which fills pages from left to right.
-pub(super) fn store(session: &mut Session, records: &[Record], now: Timestamp) -> Sql<Stored> {
+pub(super) fn store(session: &mut Session, records: &[Record], arrival: Arrival) -> Sql<Stored> {
     let mut stored = Stored::default();
     let mut records: Vec<_> = records.iter().collect();
     records.sort_by(|a, b| place(a).cmp(&place(b)));
@@ -23,10 +23,31 @@ pub(super) fn store(session: &mut Session, records: &[Record], now: Timestamp) -
         let sql = session.table(batch[0].table);
         let mut rows = Rows::of(&session.db, batch[0].table, &sql)?;
         for record in batch {
-            stored.note(rows.store(record, now)?);
+            stored.note(rows.store(record, arrival)?, record, arrival.now);
         }
     }
     Ok(stored)
+}
+
+/// Notes that the bodies of these keys are still the remote's, unless they are others by now than those it was asked
+/// about.
+pub(super) fn confirm(
+    session: &mut Session,
+    keys: &[(Key, &'static Table)],
+    arrival: Arrival,
+    stored: &mut Stored,
+) -> Sql<()> {
+    let (now, asked_at) = (arrival.now.as_millis(), arrival.asked_at.as_millis());
+    for (key, table) in keys {
+        let sql = session.table(table);
+        let confirmed = session.db.prepare_cached(&sql.confirm)?.execute(params![now, KeyParam(key), asked_at])?;
+        if confirmed == 0 && session.db.prepare_cached(&sql.has)?.exists([KeyParam(key)])? {
+            stored.behind.insert(key.clone());
+        } else {
+            stored.unchanged += 1;
+        }
+    }
+    Ok(())
 }
 
 /// Where a batch begins to write.
@@ -51,22 +72,27 @@ impl<'a> Rows<'a> {
         Ok(Rows { db, table, sql, insert, insert_edge })
     }
 
-    fn store(&mut self, record: &Record, now: Timestamp) -> Sql<Change> {
+    fn store(&mut self, record: &Record, arrival: Arrival) -> Sql<Change> {
+        let now = arrival.now;
         let body = distinct(&record.body);
         let check = body.checksum();
-        if self.insert(&body, check, now)? {
+        if self.insert(record, &body, check, now)? {
             self.add_edges(&record.key, &body.edges)?;
             return Ok(Change::New);
         }
         let kept = read(self.db, self.table, self.sql, &record.key)?
             .ok_or_else(|| Fault::refused(format!("row {} is neither new nor there", record.key)))?;
-        let change = kept.body.change_to(&body);
+        let change = arrival.change(&kept, &body);
+        if change == Change::Behind {
+            return Ok(change);
+        }
         if change == Change::Changed {
             self.keep_version(&record.key, &kept)?;
             self.update(record, &body, check, now)?;
         } else {
             // The check as well: it heals if only that was damaged.
-            self.db.prepare_cached(&self.sql.touch)?.execute(params![now.as_millis(), check, KeyParam(&record.key)])?;
+            let mut touch = self.db.prepare_cached(&self.sql.touch)?;
+            touch.execute(params![now.as_millis(), check, record.tag, KeyParam(&record.key)])?;
         }
         if kept.body.edges != body.edges {
             self.replace_edges(&record.key, &body.edges)?;
@@ -75,7 +101,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Whether the row is new.
-    fn insert(&mut self, body: &Body, check: i64, now: Timestamp) -> Sql<bool> {
+    fn insert(&mut self, record: &Record, body: &Body, check: i64, now: Timestamp) -> Sql<bool> {
         let width = body.values.len();
         for (index, value) in body.values.iter().enumerate() {
             self.insert.raw_bind_parameter(index + 1, ValueParam(value))?;
@@ -84,6 +110,7 @@ impl<'a> Rows<'a> {
             self.insert.raw_bind_parameter(width + offset, now.as_millis())?;
         }
         self.insert.raw_bind_parameter(width + 4, check)?;
+        self.insert.raw_bind_parameter(width + 5, record.tag.as_deref())?;
         Ok(self.insert.raw_execute()? == 1)
     }
 
@@ -96,7 +123,8 @@ impl<'a> Rows<'a> {
         update.raw_bind_parameter(width + 1, now.as_millis())?;
         update.raw_bind_parameter(width + 2, now.as_millis())?;
         update.raw_bind_parameter(width + 3, check)?;
-        update.raw_bind_parameter(width + 4, KeyParam(&record.key))?;
+        update.raw_bind_parameter(width + 4, record.tag.as_deref())?;
+        update.raw_bind_parameter(width + 5, KeyParam(&record.key))?;
         update.raw_execute()?;
         Ok(())
     }
@@ -153,6 +181,7 @@ pub(super) fn kept_of(table: &Table, row: &Row<'_>) -> rusqlite::Result<Kept> {
         last_fetched_at: Timestamp::from_millis(row.get(width)?),
         last_changed_at: Timestamp::from_millis(row.get(width + 1)?),
         row_check: row.get(width + 2)?,
+        etag: row.get(width + 3)?,
     })
 }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use highwater_core::{SourceName, schema::Table};
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{error::Sql, lock::ProcessLock, runs, segments, table::TableSql};
+use super::{error::Sql, lock::ProcessLock, roles, runs, segments, table::TableSql};
 
 pub(super) struct Session {
     pub(super) db: Connection,
@@ -26,6 +26,7 @@ impl Session {
         let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         segments::recover(&transaction)?;
         runs::recover(&transaction)?;
+        roles::recover(&transaction)?;
         Ok(transaction.commit()?)
     }
 

@@ -68,6 +68,20 @@ pub(super) fn count_stored(db: &Connection, stream: &StreamId, new: u64, now: Ti
     Ok(())
 }
 
+/// Where the feed stands, in digits: a time where one is listened to, a position where rows are gone through.
+pub(super) fn live_cursor(db: &Connection, stream: &StreamId) -> Sql<Option<i64>> {
+    let mut select = db.prepare_cached("SELECT live_cursor FROM ingest_streams WHERE source = ?1 AND stream = ?2")?;
+    let names = [stream.source.as_str(), stream.stream.as_str()];
+    let cursor: Option<String> = select.query_row(names, |row| row.get(0)).optional()?.flatten();
+    cursor.map(|digits| digits.parse().map_err(Fault::nonsense)).transpose()
+}
+
+pub(super) fn set_live_cursor(db: &Connection, stream: &StreamId, cursor: i64) -> Sql<()> {
+    db.prepare_cached("UPDATE ingest_streams SET live_cursor = ?3 WHERE source = ?1 AND stream = ?2")?
+        .execute(params![stream.source.as_str(), stream.stream.as_str(), cursor.to_string()])?;
+    Ok(())
+}
+
 /// Moves the frontier to the lowest segment that is not sealed. Never back: a segment that was passed and is at work
 /// again does not undo what was promised.
 pub(super) fn advance(db: &Connection, stream: &StreamId, now: Timestamp) -> Sql<Position> {

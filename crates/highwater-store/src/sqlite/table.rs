@@ -12,16 +12,20 @@ use rusqlite::{
 use crate::rules::key_column;
 
 pub(super) struct TableSql {
-    /// The columns in order, then `first_seen_at`, `last_fetched_at`, `last_changed_at`, `row_check`.
+    /// The columns in order, then `first_seen_at`, `last_fetched_at`, `last_changed_at`, `row_check`, `etag`.
     pub(super) insert: String,
-    /// The columns in order, then `last_fetched_at`, `last_changed_at`, `row_check`; by key.
+    /// The columns in order, then `last_fetched_at`, `last_changed_at`, `row_check`, `etag`; by key.
     pub(super) select: String,
     /// As `select`, of all rows: a page adds its condition and order.
     pub(super) select_all: String,
-    /// The columns in order, then `last_fetched_at`, `last_changed_at`, `row_check`, key.
+    /// The columns in order, then `last_fetched_at`, `last_changed_at`, `row_check`, `etag`, key.
     pub(super) update: String,
-    /// `last_fetched_at`, `row_check`, key.
+    /// `last_fetched_at`, `row_check`, `etag` if there is a new one, key.
     pub(super) touch: String,
+    /// `last_fetched_at`, key, and since when the body must not have changed.
+    pub(super) confirm: String,
+    /// Key.
+    pub(super) has: String,
     /// Key, `seen_at`, body.
     pub(super) keep_version: Option<String>,
     pub(super) edges: Option<EdgeSql>,
@@ -41,26 +45,35 @@ impl TableSql {
         let name = table.name;
         let key = key_column(table).name;
         let columns = joined(table, |column| format!("\"{}\"", column.name));
-        let places = (1..=table.columns.len() + 4).map(|n| format!("?{n}")).collect::<Vec<_>>().join(", ");
+        let places = (1..=table.columns.len() + 5).map(|n| format!("?{n}")).collect::<Vec<_>>().join(", ");
         let assigned = joined(table, |column| format!("\"{0}\" = ?{1}", column.name, place(table, column)));
         let width = table.columns.len();
-        let select_all = format!("SELECT {columns}, last_fetched_at, last_changed_at, row_check FROM \"{name}\"");
+        let select_all = format!("SELECT {columns}, last_fetched_at, last_changed_at, row_check, etag FROM \"{name}\"");
         TableSql {
             insert: format!(
-                "INSERT INTO \"{name}\" ({columns}, first_seen_at, last_fetched_at, last_changed_at, row_check)
+                "INSERT INTO \"{name}\" ({columns}, first_seen_at, last_fetched_at, last_changed_at, row_check, etag)
                  VALUES ({places}) ON CONFLICT (\"{key}\") DO NOTHING"
             ),
             select: format!("{select_all} WHERE \"{key}\" = ?1"),
             select_all,
             update: format!(
-                "UPDATE \"{name}\" SET {assigned}, last_fetched_at = ?{}, last_changed_at = ?{}, row_check = ?{}
-                 WHERE \"{key}\" = ?{}",
+                "UPDATE \"{name}\" SET {assigned}, last_fetched_at = ?{}, last_changed_at = ?{}, row_check = ?{},
+                    etag = ?{} WHERE \"{key}\" = ?{}",
                 width + 1,
                 width + 2,
                 width + 3,
-                width + 4
+                width + 4,
+                width + 5
             ),
-            touch: format!("UPDATE \"{name}\" SET last_fetched_at = ?1, row_check = ?2 WHERE \"{key}\" = ?3"),
+            touch: format!(
+                "UPDATE \"{name}\" SET last_fetched_at = max(last_fetched_at, ?1), row_check = ?2, etag = COALESCE(?3, etag)
+                 WHERE \"{key}\" = ?4"
+            ),
+            confirm: format!(
+                "UPDATE \"{name}\" SET last_fetched_at = max(last_fetched_at, ?1)
+                 WHERE \"{key}\" = ?2 AND last_changed_at <= ?3"
+            ),
+            has: format!("SELECT 1 FROM \"{name}\" WHERE \"{key}\" = ?1"),
             keep_version: table
                 .versions
                 .map(|versions| format!("INSERT INTO \"{versions}\" (\"{key}\", seen_at, body) VALUES (?1, ?2, ?3)")),

@@ -3,5 +3,7 @@
 
 mod faults;
 mod groups;
+mod live;
 mod script;
 mod torn;
+mod upgrade;

@@ -70,7 +70,15 @@ pub async fn a_run_ends_once(lab: Lab) {
     let source = scene.stream.source.clone();
     let start = RunStart { id: "r".into(), source: source.clone(), command: "sync", workers: 1, at: at(0) };
     scene.store().begin_run(&start).await.unwrap();
-    let end = RunEnd { id: "r".into(), source, outcome: RunOutcome::Complete, items: 5, requests: 6, at: at(1) };
+    let end = RunEnd {
+        id: "r".into(),
+        source,
+        command: "sync",
+        outcome: RunOutcome::Complete,
+        items: 5,
+        requests: 6,
+        at: at(1),
+    };
     scene.store().end_run(&end).await.unwrap();
     scene.store().end_run(&end).await.unwrap();
     let events = scene.ledger_events().await;

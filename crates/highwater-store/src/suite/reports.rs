@@ -94,8 +94,15 @@ pub async fn a_run_is_measured(lab: Lab) {
     let scene = Scene::new(lab).await;
     let source = scene.stream.source.clone();
     let start = RunStart { id: "run".into(), source: source.clone(), command: "sync", workers: 4, at: at(0) };
-    let end =
-        RunEnd { id: "run".into(), source, outcome: RunOutcome::Complete, items: 500, requests: 510, at: at(100) };
+    let end = RunEnd {
+        id: "run".into(),
+        source,
+        command: "sync",
+        outcome: RunOutcome::Complete,
+        items: 500,
+        requests: 510,
+        at: at(100),
+    };
     for _ in 0..2 {
         scene.store().begin_run(&start).await.unwrap();
         scene.store().end_run(&end).await.unwrap();

@@ -4,13 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    BatchCounts, DeadLetterPolicy, Exception, History, Key, Lease, Position, Purpose, Record, Settlement, Span,
-    StreamId, Timestamp, Verdict, WorkerId,
+    BatchCounts, DeadLetterPolicy, Exception, History, Key, Lease, Position, Purpose, Record, RescanReason, Settlement,
+    Span, StreamId, Timestamp, Verdict, WorkerId,
 };
 
 use super::{ITEMS, item};
 use crate::{
-    ChainCheck, Claim, Claimed, Close, Closed, Commit, ExceptionFilter, Page, Plan, Result, Store, StoredRow, StreamRow,
+    ChainCheck, Claim, Claimed, Close, Closed, Commit, ExceptionFilter, LISTENER, LiveCommit, LiveCommitted, Page,
+    Plan, RescanPlan, Result, RoleAsk, Store, StoredRow, StreamRow,
 };
 
 /// Runs one SQL statement beside the store; the cells of each row, joined by `|`.
@@ -89,7 +90,16 @@ impl Scene {
     }
 
     pub fn commit_of(&self, lease: &Lease, records: Vec<Record>, settlements: Vec<Settlement>) -> Commit {
-        Commit { lease: lease.clone(), stream: self.stream.clone(), now: at(0), records, settlements, cursor: None }
+        Commit {
+            lease: lease.clone(),
+            stream: self.stream.clone(),
+            now: at(0),
+            asked_at: at(0),
+            unchanged: Vec::new(),
+            records,
+            settlements,
+            cursor: None,
+        }
     }
 
     pub async fn commit(
@@ -99,8 +109,34 @@ impl Scene {
         settlements: Vec<Settlement>,
         now: Timestamp,
     ) -> Result<BatchCounts> {
-        let commit = Commit { now, ..self.commit_of(lease, records, settlements) };
+        let commit = Commit { now, asked_at: now, ..self.commit_of(lease, records, settlements) };
         self.store().commit(Arc::new(commit)).await
+    }
+
+    /// What the feed told.
+    pub async fn tell(&self, records: Vec<Record>, now: Timestamp) -> LiveCommitted {
+        let commit = LiveCommit { stream: self.stream.clone(), now, asked_at: now, records, unchanged: Vec::new() };
+        self.store().commit_live(Arc::new(commit)).await.unwrap()
+    }
+
+    /// Whether the role of the listener is the worker's now.
+    pub async fn listen(&self, name: &str, now: Timestamp) -> bool {
+        self.store().take_role(&self.role_of(name, now)).await.unwrap()
+    }
+
+    pub fn role_of(&self, name: &str, now: Timestamp) -> RoleAsk {
+        RoleAsk { source: self.stream.source.clone(), role: LISTENER, worker: worker(name), ttl: TTL, now }
+    }
+
+    pub fn rescan_of(&self, reason: RescanReason, start: i64, end: i64, now: Timestamp) -> RescanPlan {
+        RescanPlan { stream: self.stream.clone(), reason, span: span(start, end), segment_size: 10, now }
+    }
+
+    /// Claims everything there is and seals it.
+    pub async fn finish_all(&self, now: Timestamp) {
+        for claimed in self.claim("worker", 1_000, now).await {
+            self.finish(&claimed, now).await;
+        }
     }
 
     /// Stores every key of the segment but those.

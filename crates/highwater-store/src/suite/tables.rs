@@ -26,6 +26,7 @@ pub static ITEMS: Table = Table {
     ],
     edges: Some(Edges { table: "hn_kids", parent: "item", member: "kid", order: "display_order", field: "kids" }),
     versions: Some("hn_item_versions"),
+    time: Some("time"),
 };
 
 pub static USERS: Table = Table {
@@ -37,6 +38,7 @@ pub static USERS: Table = Table {
     ],
     edges: None,
     versions: None,
+    time: None,
 };
 
 pub fn item(id: i64, text: &str, kids: &[i64]) -> Record {
@@ -52,10 +54,10 @@ pub fn item(id: i64, text: &str, kids: &[i64]) -> Record {
         Value::Bool(false),
         Value::Json(r#"{"a":[1,2]}"#.into()),
     ];
-    Record { key: Key::Number(id), table: &ITEMS, body: Body { values, edges: kids.to_vec() } }
+    Record { key: Key::Number(id), table: &ITEMS, body: Body { values, edges: kids.to_vec() }, tag: None }
 }
 
 pub fn user(name: &str, karma: i64) -> Record {
     let values = vec![Value::Text(name.into()), Value::Int(karma), Value::Null];
-    Record { key: Key::from(name), table: &USERS, body: Body { values, edges: Vec::new() } }
+    Record { key: Key::from(name), table: &USERS, body: Body { values, edges: Vec::new() }, tag: None }
 }

@@ -6,9 +6,9 @@ use futures_util::{
     future::{join_all, try_join_all},
     poll,
 };
-use highwater_core::{DeadLetterPolicy, Position, WorkerId};
+use highwater_core::{DeadLetterPolicy, Position, Record, RescanReason, WorkerId};
 use highwater_store::{
-    Claim, Close, ErrorKind, PostgresStore, Store,
+    Claim, Close, ErrorKind, LiveCommit, LiveStore, Page, PostgresStore, Store,
     suite::{
         ITEMS, Scene, item,
         scene::{TTL, at},
@@ -94,7 +94,11 @@ async fn two_who_bring_the_same_rows_agree() {
             let missing =
                 (50..60).map(|key| highwater_store::suite::scene::verdict(key, highwater_core::Verdict::Dead));
             let commit = scene.commit_of(&segment.lease, records, missing.collect());
-            store.commit(Arc::new(highwater_store::Commit { now: at(round as i64), ..commit }))
+            store.commit(Arc::new(highwater_store::Commit {
+                now: at(round as i64),
+                asked_at: at(round as i64),
+                ..commit
+            }))
         });
         let counts = try_join_all(commits).await.unwrap();
         let new: u64 = counts.iter().map(|counts| counts.new).sum();
@@ -104,6 +108,73 @@ async fn two_who_bring_the_same_rows_agree() {
     assert_eq!(scene.ledger_events().await.len(), 10, "each dead letter is told once");
     let edges = "SELECT count(*), count(DISTINCT item) FROM hn_kids";
     assert_eq!(scene.query(edges).await, ["100|50"]);
+    drop(scene);
+    ground.leave().await;
+}
+
+/// A second look finds a row as it was, and while it notes so, the feed tells that the row has become another.
+#[tokio::test]
+async fn a_body_that_changes_during_a_second_look_keeps_its_check_and_mark() {
+    let mut ground = Ground::new().await;
+    ground.url.push_str("&application_name=look");
+    let scene = Scene::planned(ground.lab().await, 0, 10, 10).await;
+    let lease = scene.claim_one(at(0)).await.lease;
+    scene.commit(&lease, vec![item(1, "same", &[])], vec![], at(0)).await.unwrap();
+    let told = "BEGIN; UPDATE hn_items SET text = 'told', row_check = 5, etag = 'new' WHERE id = 1";
+    ground.beside.batch_execute(told).await.unwrap();
+    let mut look =
+        Box::pin(scene.commit(&lease, vec![Record { tag: Some("old".into()), ..item(1, "same", &[]) }], vec![], at(1)));
+    while !is_waiting(&ground, "look").await {
+        assert!(poll!(&mut look).is_pending());
+    }
+    ground.beside.batch_execute("COMMIT").await.unwrap();
+    look.await.unwrap();
+    assert_eq!(ground.cells("SELECT text, row_check, etag FROM hn_items").await, ["told|5|new"]);
+    drop(scene);
+    ground.leave().await;
+}
+
+/// Segments are sealed, looked at again and joined, all at once, while the feed tells of their keys.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_feed_joining_and_ending_get_along_with_the_work() {
+    let ground = Ground::new().await;
+    let scene = Scene::planned(ground.lab().await, 0, 120, 2).await;
+    scene.store().begin_rescan(&scene.rescan_of(RescanReason::Scheduled, 0, 120, at(0))).await.unwrap();
+    let stores = stores(&ground, 3).await;
+    let claimed = scene.claim("worker", 200, at(0)).await;
+    let work = async {
+        for segment in &claimed {
+            scene.finish(segment, at(1)).await;
+        }
+    };
+    let feed = async {
+        for round in 0..30i64 {
+            let records = (0..40).map(|id| item(round * 3 + id, &format!("told {round}"), &[round])).collect();
+            let (stream, unchanged) = (scene.stream.clone(), Vec::new());
+            let commit = LiveCommit { stream, now: at(round), asked_at: at(round), records, unchanged };
+            stores[0].commit_live(Arc::new(commit)).await.unwrap();
+        }
+    };
+    let joining = async {
+        for _ in 0..60 {
+            stores[1].compact(&scene.stream, 40).await.unwrap();
+        }
+    };
+    let ending = async {
+        for _ in 0..60 {
+            stores[2].settle_live(&scene.stream, at(2)).await.unwrap();
+        }
+    };
+    tokio::join!(work, feed, joining, ending);
+    while stores[1].compact(&scene.stream, 40).await.unwrap() > 0 {}
+    scene.assert_tiled().await;
+    stores[2].settle_live(&scene.stream, at(3)).await.unwrap();
+    assert_eq!((scene.frontier().await, scene.row().await.stored, scene.exceptions().await.len()), (120, 127, 0));
+    assert_eq!(scene.query("SELECT count(*) FROM ingest_segments WHERE purpose = 'catchup'").await, ["3"]);
+    assert_eq!(scene.query("SELECT items FROM ingest_rescans WHERE sealed_at IS NOT NULL").await, ["120"]);
+    let rows = scene.store().rows(&ITEMS, Page { after: None, limit: 200 }).await.unwrap();
+    assert!(rows.iter().all(|row| row.row_check == row.body.checksum()));
+    assert_eq!(scene.store().integrity().await.unwrap(), [""; 0]);
     drop(scene);
     ground.leave().await;
 }

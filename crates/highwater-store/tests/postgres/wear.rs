@@ -29,7 +29,7 @@ async fn write(scene: &Scene, claimed: &[Claimed], now: Timestamp) {
     for wave in jobs.chunks(40) {
         let commits = wave.iter().map(|(lease, first, end)| {
             let commit = scene.commit_of(lease, (*first..*end).map(comment).collect(), vec![]);
-            scene.store().commit(Arc::new(Commit { now, ..commit }))
+            scene.store().commit(Arc::new(Commit { now, asked_at: now, ..commit }))
         });
         for outcome in join_all(commits).await {
             outcome.unwrap();

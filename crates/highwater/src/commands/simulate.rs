@@ -31,7 +31,9 @@ pub(super) async fn run(global: &Global, args: &SimulateArgs) -> anyhow::Result<
         out::data(&format!("listening on {url}"));
     }
     if !global.quiet {
-        out::complain("truth at /_sim/truth, counters at /_sim/stats; stop with Ctrl-C");
+        out::complain(
+            "truth at /_sim/truth, counters at /_sim/stats; `--help` tells how to change things by hand; stop with Ctrl-C",
+        );
     }
     let stop = CancellationToken::new();
     let (served, signal) = Signals::listen()?.guard(&stop, server::serve(listener, sim, stop.clone())).await;

@@ -1,5 +1,6 @@
 //! `highwater status`: how far each mirror is, in numbers and as a map.
 
+mod live;
 mod map;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,8 @@ use highwater_engine::{StreamStatus, store_status};
 use highwater_sources::Clock;
 use highwater_store::{Store, WorkerRow};
 use serde_json::{Map, Value as Json, json};
+
+use live::LiveFigures;
 
 use crate::{
     args::{Global, StatusArgs},
@@ -29,10 +32,11 @@ pub(super) async fn run(global: &Global, args: &StatusArgs) -> anyhow::Result<Ex
         all.retain(|stream| stream.source.as_str() == name);
     }
     let workers = workers(&*store, &all).await?;
+    let live = live::read(&*store, &all).await?;
     if global.json {
-        out::data(&status_json(&settings.config, &all, &workers).to_string());
+        out::data(&status_json(&settings.config, &all, &workers, &live).to_string());
     } else {
-        print(&*store, &all, &workers).await?;
+        print(&*store, &all, &workers, &live).await?;
     }
     Ok(Exit::Complete)
 }
@@ -51,7 +55,7 @@ async fn workers(store: &dyn Store, all: &[StreamStatus]) -> anyhow::Result<Work
     Ok(workers)
 }
 
-async fn print(store: &dyn Store, all: &[StreamStatus], workers: &Workers) -> anyhow::Result<()> {
+async fn print(store: &dyn Store, all: &[StreamStatus], workers: &Workers, live: &LiveFigures) -> anyhow::Result<()> {
     if all.is_empty() {
         out::data("nothing is mirrored yet; start with 'highwater sync hn'");
     }
@@ -61,6 +65,9 @@ async fn print(store: &dyn Store, all: &[StreamStatus], workers: &Workers) -> an
         if !map.is_empty() {
             out::data(&map);
         }
+    }
+    for text in live.values().filter_map(live::Live::text) {
+        out::data(&text);
     }
     for worker in workers.values().flatten() {
         out::data(&worker_text(worker));
@@ -122,7 +129,7 @@ fn worker_json(worker: &WorkerRow) -> Json {
     })
 }
 
-fn status_json(config: &Config, all: &[StreamStatus], workers: &Workers) -> Json {
+fn status_json(config: &Config, all: &[StreamStatus], workers: &Workers, live: &LiveFigures) -> Json {
     let mut sources: Vec<Json> = Vec::new();
     for chunk in all.chunk_by(|a, b| a.source == b.source) {
         let name = chunk[0].source.as_str();
@@ -132,6 +139,11 @@ fn status_json(config: &Config, all: &[StreamStatus], workers: &Workers) -> Json
         let mut source = json!({ "name": name, "kind": kind, "streams": streams });
         if !workers.is_empty() {
             source["workers"] = workers.into();
+        }
+        if let (Json::Object(source), Some(Json::Object(live))) =
+            (&mut source, live.get(&chunk[0].source).map(live::Live::json))
+        {
+            source.extend(live);
         }
         sources.push(source);
     }

@@ -59,7 +59,7 @@ pub(super) fn conclude(
     }
 }
 
-fn chosen<'a>(settings: &'a Settings, names: &[String]) -> anyhow::Result<Vec<&'a SourceConfig>> {
+pub(super) fn chosen<'a>(settings: &'a Settings, names: &[String]) -> anyhow::Result<Vec<&'a SourceConfig>> {
     if names.is_empty() {
         return Ok(settings.config.sources.iter().collect());
     }

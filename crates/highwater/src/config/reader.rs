@@ -49,6 +49,12 @@ impl Reader {
         self.read(key, "a text", |value| value.as_str().map(str::to_owned))
     }
 
+    pub(super) fn strings(&mut self, key: &'static str) -> Result<Option<Vec<String>>, String> {
+        self.read(key, "a list of texts", |value| {
+            value.as_array()?.iter().map(|one| one.as_str().map(str::to_owned)).collect()
+        })
+    }
+
     /// A text that must be one of a few.
     pub(super) fn word<T: FromStr<Err: Display>>(&mut self, key: &'static str) -> Result<Option<T>, String> {
         let path = self.path_of(key);
@@ -70,6 +76,10 @@ impl Reader {
         self.read(key, "a duration such as \"30s\", \"10m\", \"6h\" or \"14d\"", |value| {
             value.as_str().and_then(units::parse_duration)
         })
+    }
+
+    pub(super) fn size(&mut self, key: &'static str) -> Result<Option<u64>, String> {
+        self.read(key, "a size such as \"500MB\" or \"2GB\"", |value| value.as_str().and_then(units::parse_size))
     }
 
     pub(super) fn read<T>(

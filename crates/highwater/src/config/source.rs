@@ -26,12 +26,25 @@ pub(crate) struct SourceConfig {
 #[derive(Clone, Debug)]
 pub(crate) struct HnConfig {
     pub(crate) base_url: String,
+    pub(crate) live: LiveConfig,
 }
 
 impl Default for HnConfig {
     fn default() -> Self {
-        HnConfig { base_url: "https://hacker-news.firebaseio.com".into() }
+        HnConfig { base_url: "https://hacker-news.firebaseio.com".into(), live: LiveConfig::default() }
     }
+}
+
+/// What `[sources.NAME.live]` may say.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LiveConfig {
+    pub(crate) workers: Option<usize>,
+    pub(crate) queue: Option<usize>,
+    pub(crate) idle_timeout: Option<Duration>,
+    pub(crate) rescan_every: Option<Duration>,
+    pub(crate) rescan_window: Option<Duration>,
+    pub(crate) short_rescan_window: Option<Duration>,
+    pub(crate) history_every: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,13 +97,16 @@ fn parse_source(name: &str, mut section: Reader) -> Result<SourceConfig, String>
         Some(limits) => parse_limits(limits)?,
         None => Limits::default(),
     };
+    let mut hn = HnConfig::default();
     match kind {
-        SourceKind::Hn => parse_live(&mut section)?,
+        SourceKind::Hn => {
+            hn.live = parse_live(&mut section)?;
+            hn.base_url = base_url.unwrap_or(hn.base_url);
+        }
         SourceKind::Gmail => section.ignore(GMAIL_KEYS),
         SourceKind::Looker => section.ignore(LOOKER_KEYS),
     }
     section.finish()?;
-    let hn = base_url.map_or_else(HnConfig::default, |base_url| HnConfig { base_url });
     Ok(SourceConfig { name, kind, hn, limits })
 }
 
@@ -119,15 +135,31 @@ const LOOKER_KEYS: &[&str] = &[
     "max_calls_month",
 ];
 
-fn parse_live(section: &mut Reader) -> Result<(), String> {
-    let Some(mut live) = section.section("live")? else { return Ok(()) };
-    live.whole::<u32>("workers")?;
-    live.whole::<u32>("queue")?;
-    for key in ["idle_timeout", "rescan_every", "rescan_window", "short_rescan_window"] {
-        live.duration(key)?;
+fn parse_live(section: &mut Reader) -> Result<LiveConfig, String> {
+    let Some(mut live) = section.section("live")? else { return Ok(LiveConfig::default()) };
+    let parsed = LiveConfig {
+        workers: live.whole("workers")?,
+        queue: live.whole("queue")?,
+        idle_timeout: live.duration("idle_timeout")?,
+        rescan_every: live.duration("rescan_every")?,
+        rescan_window: live.duration("rescan_window")?,
+        short_rescan_window: live.duration("short_rescan_window")?,
+        history_every: live.duration("history_every")?,
+    };
+    check_size(&live, "workers", parsed.workers.map(|workers| workers as u64), WORKERS_MAX)?;
+    check_size(&live, "queue", parsed.queue.map(|queue| queue as u64), QUEUE_MAX)?;
+    for (key, time) in [("idle_timeout", parsed.idle_timeout), ("rescan_every", parsed.rescan_every)] {
+        if time.is_some_and(|time| time < Duration::from_secs(1)) {
+            return Err(format!("{}: less than a second is too short", live.path_of(key)));
+        }
     }
-    live.finish()
+    live.finish()?;
+    Ok(parsed)
 }
+
+/// Workers beyond the requests that may be under way only wait; the queue is in memory.
+const WORKERS_MAX: u64 = 256;
+const QUEUE_MAX: u64 = 1_000_000;
 
 fn parse_limits(mut limits: Reader) -> Result<Limits, String> {
     let parsed = Limits {

@@ -1,4 +1,4 @@
-//! Durations as people write them, and as they like to read them.
+//! Durations and sizes as people write them.
 
 use std::time::Duration;
 
@@ -17,6 +17,21 @@ pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     number.checked_mul(seconds).map(Duration::from_secs)
 }
 
+/// `500B`, `64KB`, `16MB`, `2GB`, `1TB`, each a thousand of the one before.
+pub(super) fn parse_size(text: &str) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let number: u64 = text[..digits].parse().ok()?;
+    let bytes: u64 = match &text[digits..] {
+        "B" => 1,
+        "KB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "TB" => 1_000_000_000_000,
+        _ => return None,
+    };
+    number.checked_mul(bytes).filter(|bytes| *bytes > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -31,6 +46,15 @@ mod tests {
         assert_eq!(seconds("14d"), Some(1_209_600.0));
         for bad in ["", "s", "10", "10 s", "-1s", "1.5h", "99999999999999999999d", "18446744073709551615d"] {
             assert_eq!(seconds(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_a_number_and_a_unit() {
+        assert_eq!(parse_size("16MB"), Some(16_000_000));
+        assert_eq!(parse_size("2GB"), Some(2_000_000_000));
+        for bad in ["", "0MB", "16", "16 MB", "16mb", "MB", "99999999999TB"] {
+            assert_eq!(parse_size(bad), None, "{bad}");
         }
     }
 }

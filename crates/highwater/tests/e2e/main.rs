@@ -12,6 +12,7 @@ mod outage;
 mod postgres;
 mod ranges;
 mod restart;
+mod serve;
 mod signals;
 mod support;
 mod sync;

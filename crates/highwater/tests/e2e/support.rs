@@ -8,17 +8,19 @@ mod http;
 mod process;
 mod schema;
 mod server;
+mod service;
 mod sim;
 mod truth;
 
-pub(crate) use clock::{Deadline, pause, until};
+pub(crate) use clock::{Deadline, pause, unix_seconds, until};
 pub(crate) use database::Database;
 pub(crate) use disk::Disk;
 pub(crate) use home::Home;
 pub(crate) use process::{Done, Running, Signal, program};
 pub(crate) use schema::{Schema, Session};
 pub(crate) use server::{Reply, Server, item};
-pub(crate) use sim::Sim;
+pub(crate) use service::Service;
+pub(crate) use sim::{Publish, Sim};
 pub(crate) use truth::{Tables, assert_mirrors};
 
 /// As fast as it goes, with retries that do not make a test wait.

@@ -7,17 +7,15 @@ use proptest::prelude::*;
 use serde_json::{Map, Value as Json, json};
 
 use super::*;
+use crate::hn::schema::{self, ITEMS, USERS};
 
-fn item_of(json: &str) -> Item {
-    match decode(json.as_bytes()).unwrap() {
-        Document::Item(item) => item,
-        Document::Null => panic!("null"),
-    }
+fn item_of(json: &str) -> Body {
+    decode(json.as_bytes(), &ITEMS).unwrap().unwrap()
 }
 
 /// The columns that are not empty, and the kids, as JSON.
 fn fields(json: &str) -> Json {
-    let mut fields = item_of(json).body.to_json(&ITEMS);
+    let mut fields = item_of(json).to_json(&ITEMS);
     let object = fields.as_object_mut().unwrap();
     object.retain(|_, value| *value != Json::Bool(false));
     fields
@@ -29,6 +27,11 @@ fn check(json: &str, expected: Json) {
 
 fn base64(bytes: impl AsRef<[u8]>) -> String {
     BASE64_STANDARD.encode(bytes)
+}
+
+#[test]
+fn no_table_has_more_columns_than_there_is_room_for() {
+    assert!([&ITEMS, &USERS].into_iter().all(|table| own_columns(table).len() <= COLUMNS_MAX));
 }
 
 #[test]
@@ -69,7 +72,7 @@ fn what_does_not_fit_is_kept_as_it_was() {
         json!({"id": 1, "extra": {"new": {"a": null, "b": []}, "x": null}}),
     );
     check(r#"{"id":1,"extra":2}"#, json!({"id": 1, "extra": {"extra": 2}}));
-    let extra = |json: &str| match item_of(json).body.values.pop() {
+    let extra = |json: &str| match item_of(json).values.pop() {
         Some(Value::Json(extra)) => extra,
         other => panic!("{other:?}"),
     };
@@ -120,12 +123,39 @@ fn no_depth_is_too_deep() {
     check(r#"{"id":1,"x":"[[\"{"}"#, json!({"id": 1, "extra": {"x": "[[\"{"}}));
     for field in ["x", "kids", "dead", "text", "id"] {
         let deep = nest(500_000);
-        let extra = match item_of(&format!(r#"{{"{field}":{deep}}}"#)).body.values.pop() {
+        let extra = match item_of(&format!(r#"{{"{field}":{deep}}}"#)).values.pop() {
             Some(Value::Json(extra)) => extra,
             other => panic!("{other:?}"),
         };
         assert_eq!(extra, format!(r#"{{"{field}":"{deep}"}}"#), "{field}");
     }
+}
+
+fn check_user(json: &str, expected: Json) {
+    let user = decode(json.as_bytes(), &USERS).unwrap().unwrap();
+    assert_eq!(user.to_json(&USERS), expected, "{json}");
+    assert!(user.edges.is_empty());
+}
+
+#[test]
+fn users_are_read_by_the_same_rules() {
+    let pg = r#"{"about":"Bug fixer.","created":1160418092,"id":"pg","karma":157316,"submitted":[2,1]}"#;
+    check_user(pg, serde_json::from_str(pg).unwrap());
+    check_user(r#"{"id":"a"}"#, json!({"id": "a"}));
+    check_user(
+        r#"{"id":"a","karma":"3","submitted":{"1":5,"0":4},"about":""}"#,
+        json!({"id": "a", "karma": 3, "submitted": [4, 5], "about": ""}),
+    );
+    check_user(r#"{"id":"a","submitted":7}"#, json!({"id": "a", "submitted": [7]}));
+    check_user(
+        r#"{"id":"a","delay":2,"kids":[1],"karma":1.5,"submitted":["x"],"created":null}"#,
+        json!({"id": "a", "extra": {"delay": 2, "kids": [1], "karma": 1.5, "submitted": ["x"]}}),
+    );
+    check_user(
+        r#"{"id":"a","about":"x\u0000","new\u0000":1}"#,
+        json!({"id": "a", "about": "x\u{fffd}",
+            "extra": {"_exact": {"about": base64("x\0"), "_exact": base64(r#"{"new\u0000":1}"#)}}}),
+    );
 }
 
 /// Any JSON value, as text, with strings that escape what they like.
@@ -152,7 +182,8 @@ fn any_json() -> impl Strategy<Value = String> {
 }
 
 fn any_name() -> impl Strategy<Value = String> {
-    let known = ITEMS.columns.iter().map(|column| column.name).chain(["kids", "_exact", "new", "a\\u0000", "\\ud800"]);
+    let columns = ITEMS.columns.iter().chain(USERS.columns);
+    let known = columns.map(|column| column.name).chain(["kids", "_exact", "new", "a\\u0000", "\\ud800"]);
     prop::sample::select(known.map(str::to_owned).collect::<Vec<_>>())
 }
 
@@ -172,19 +203,22 @@ proptest! {
     #[test]
     fn no_value_of_any_field_can_fail(members in prop::collection::vec((any_name(), any_json()), 0..8)) {
         let json = format!("{{{}}}", members.iter().map(|(n, v)| format!("\"{n}\":{v}")).collect::<Vec<_>>().join(","));
+        let user = decode(json.as_bytes(), &USERS).unwrap().unwrap();
+        prop_assert_eq!(user.values.len(), USERS.columns.len());
+        prop_assert!(user.values.iter().all(is_holdable), "{:?}", user);
         let item = item_of(&json);
-        prop_assert_eq!(item.body.values.len(), ITEMS.columns.len());
-        prop_assert!(item.body.values.iter().all(is_holdable), "{:?}", item.body);
-        prop_assert_eq!(&item.body, &item_of(&json).body);
-        let mut kids = item.body.edges.clone();
+        prop_assert_eq!(item.values.len(), ITEMS.columns.len());
+        prop_assert!(item.values.iter().all(is_holdable), "{:?}", item);
+        prop_assert_eq!(&item, &item_of(&json));
+        let mut kids = item.edges.clone();
         kids.sort_unstable();
         kids.dedup();
-        prop_assert_eq!(kids.len(), item.body.edges.len());
+        prop_assert_eq!(kids.len(), item.edges.len());
     }
 
     #[test]
     fn no_bytes_can_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        decode(&bytes).ok();
+        decode(&bytes, &ITEMS).ok();
     }
 
     #[test]
@@ -192,16 +226,16 @@ proptest! {
         let mut json = br#"{"by":"a\u0000","dead":[true],"id":1,"kids":{"0":1},"parts":[1,null],"text":"\ud800x","time":"3","x":{"y":1}}"#.to_vec();
         let at = at % json.len();
         json[at] = byte;
-        decode(&json).ok();
-        decode(&json[..at]).ok();
+        decode(&json, &ITEMS).ok();
+        decode(&json[..at], &ITEMS).ok();
     }
 
     #[test]
     fn every_string_comes_back_exactly(units in prop::collection::vec(prop_oneof![Just(0_u16), 0xd800_u16..0xe000, any::<u16>()], 0..20)) {
         let escaped: String = units.iter().map(|unit| format!("\\u{unit:04x}")).collect();
         let item = item_of(&format!(r#"{{"id":1,"text":"{escaped}"}}"#));
-        let Value::Text(shown) = &item.body.values[schema::TEXT] else { panic!("no text") };
-        let exact = match item.body.values.last() {
+        let Value::Text(shown) = &item.values[schema::TEXT] else { panic!("no text") };
+        let exact = match item.values.last() {
             Some(Value::Json(extra)) => {
                 let extra: Json = serde_json::from_str(extra).unwrap();
                 BASE64_STANDARD.decode(extra["_exact"]["text"].as_str().unwrap()).unwrap()
@@ -238,7 +272,7 @@ fn a_day_of_real_items_comes_back_field_by_field() {
     for line in lines.lines() {
         let original: Map<String, Json> = serde_json::from_str(line).unwrap();
         assert_eq!(fields(line), Json::Object(original), "{line}");
-        assert_eq!(item_of(line).body.values.last(), Some(&Value::Null));
+        assert_eq!(item_of(line).values.last(), Some(&Value::Null));
     }
     assert!(lines.lines().count() > 5_000);
 }

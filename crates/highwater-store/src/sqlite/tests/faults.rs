@@ -81,8 +81,8 @@ fn play(sound: &[String], kind: ErrorKind, strength: i64, set_up: SetUp<'_>, lif
 fn any_statement_may_be_interrupted() {
     let count = |session: &mut Session, strength: i64| {
         let seen = Arc::new(AtomicI64::new(0));
-        // A step of one passes as well, and takes eleven times as long.
-        let strike_at = strength * 11;
+        // A step of one passes as well, and takes thirty-one times as long.
+        let strike_at = strength * 31;
         session.db.progress_handler(1, Some(move || seen.fetch_add(1, Ordering::Relaxed) == strike_at)).unwrap();
     };
     let struck = strike(ErrorKind::Unavailable, &count, &|session| {

@@ -8,6 +8,7 @@ use highwater_core::{
 };
 use rusqlite::{Connection, types::ValueRef};
 
+use super::live::{self, LiveScript, Part};
 use crate::{
     Claim, Close, Commit, Durability, Execution, GroupLimits, OpenOptions, Plan, Result, SqliteStore, Store,
     suite::{ITEMS, item},
@@ -16,9 +17,11 @@ use crate::{
 pub(super) struct Script {
     stream: StreamId,
     lease: Option<Lease>,
+    live: LiveScript,
 }
 
-pub(super) const STEPS: usize = 9;
+const FIRST_LIVE: usize = 9;
+pub(super) const STEPS: usize = FIRST_LIVE + live::STEPS;
 
 pub(super) fn options(path: &Path) -> OpenOptions {
     OpenOptions {
@@ -39,7 +42,8 @@ fn settlement(key: i64, verdict: Verdict) -> Settlement {
 
 impl Script {
     pub(super) fn new() -> Script {
-        Script { stream: StreamId { source: "hn".parse().unwrap(), stream: "items".parse().unwrap() }, lease: None }
+        let stream = StreamId { source: "hn".parse().unwrap(), stream: "items".parse().unwrap() };
+        Script { stream: stream.clone(), lease: None, live: LiveScript::new(stream) }
     }
 
     /// One step; may be repeated until it is acknowledged.
@@ -61,7 +65,15 @@ impl Script {
                 let records = (11..20).map(|id| item(id, &"large ".repeat(3_000), &[])).collect();
                 self.commit(store, step, records, vec![settlement(10, Verdict::Dead)]).await
             }
-            _ => unreachable!("the script has {STEPS} steps"),
+            _ => match self.live.play(store, step - FIRST_LIVE, at(step)).await? {
+                Some(Part::Claim) => self.claim(store, step).await,
+                Some(Part::Commit) => {
+                    let records = vec![item(2, "third", &[8]), item(3, "second", &[8, 3])];
+                    self.commit(store, step, records, vec![settlement(4, Verdict::Missing)]).await
+                }
+                Some(Part::Close) => self.close(store, step).await,
+                None => Ok(()),
+            },
         }
     }
 
@@ -87,6 +99,8 @@ impl Script {
             lease: self.lease.clone().unwrap(),
             stream: self.stream.clone(),
             now: at(step),
+            asked_at: at(step),
+            unchanged: Vec::new(),
             records,
             settlements,
             cursor: Some(Position(7)),

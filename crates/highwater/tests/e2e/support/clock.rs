@@ -36,6 +36,10 @@ pub(crate) fn pause(length: Duration) {
     thread::sleep(length);
 }
 
+pub(crate) fn unix_seconds() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
+}
+
 pub(super) fn now() -> Instant {
     Instant::now()
 }

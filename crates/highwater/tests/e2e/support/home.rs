@@ -5,12 +5,13 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
 };
 
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
-use super::{Database, Done, Running, program};
+use super::{Database, Done, Running, program, until};
 
 /// What the environment may tell the binary.
 const TOLD: [&str; 11] = [
@@ -75,6 +76,15 @@ impl Home {
 
     pub(crate) fn database(&self) -> Database {
         Database::open(&self.path("highwater.db"))
+    }
+
+    /// As soon as a process has made it.
+    pub(crate) fn database_when_there(&self) -> Database {
+        let made = "SELECT count(*) FROM sqlite_master WHERE name = 'hn_story_history'";
+        until("the database", Duration::from_secs(30), || {
+            let path = self.path("highwater.db");
+            (path.exists() && Database::open(&path).one::<i64>(made) == 1).then(|| self.database())
+        })
     }
 
     /// A second home with the same configuration and a copy of the store, which nobody may be using.

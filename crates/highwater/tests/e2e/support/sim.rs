@@ -14,6 +14,13 @@ pub(crate) struct Sim {
     address: String,
 }
 
+/// Whether the feed tells of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Publish {
+    Yes,
+    No,
+}
+
 impl Sim {
     /// With `--items`, `--seed` and the like; `faults` is a preset or a file.
     pub(crate) fn start(items: u32, faults: &str) -> Sim {
@@ -49,6 +56,24 @@ impl Sim {
 
     pub(crate) fn item_requests(&self) -> u64 {
         self.stats()["by_endpoint"]["item"].as_u64().unwrap()
+    }
+
+    /// One of the pages by which the world is changed by hand.
+    pub(crate) fn act(&self, page: &str) -> Json {
+        serde_json::from_slice(&http::get(&self.address, &format!("/_sim/{page}")).unwrap()).unwrap()
+    }
+
+    /// Edits the first item from `id` on that can be edited; its id, and its body from now on.
+    pub(crate) fn edit(&self, id: i64, publish: Publish) -> (i64, Json) {
+        for id in id..id + 100 {
+            let page = format!("/_sim/mutate?id={id}&kind=text&publish={}", publish == Publish::Yes);
+            let host = format!("Host: {}\r\n", self.address);
+            let (status, answer) = http::ask(&self.address, &page, &host).unwrap();
+            if status == 200 {
+                return (id, serde_json::from_slice::<Json>(&answer).unwrap()["body"].clone());
+            }
+        }
+        panic!("nothing from {id} on can be edited");
     }
 
     /// A page of the truth, as lines of JSON.

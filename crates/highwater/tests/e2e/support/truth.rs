@@ -19,8 +19,8 @@ pub(crate) trait Tables {
 
 /// The frontier, after a check that every id before it is accounted for.
 pub(super) fn checked_frontier(store: &impl Tables) -> i64 {
-    let frontier = store.number("SELECT coalesce(max(frontier), 0) FROM ingest_streams");
-    let origin = store.number("SELECT coalesce(max(origin), 0) FROM ingest_streams");
+    let frontier = store.number("SELECT coalesce(max(frontier), 0) FROM ingest_streams WHERE stream = 'items'");
+    let origin = store.number("SELECT coalesce(max(origin), 0) FROM ingest_streams WHERE stream = 'items'");
     let accounted = store.number(&format!(
         "SELECT count(*) FROM (
             SELECT id FROM hn_items WHERE id >= {origin} AND id < {frontier}
@@ -87,7 +87,7 @@ impl Mirror {
         for row in store.cells("SELECT item, kid FROM hn_kids ORDER BY item, display_order") {
             mirror.kids.entry(row[0].as_i64().unwrap()).or_default().push(row[1].as_i64().unwrap());
         }
-        for row in store.cells("SELECT CAST(item_key AS INTEGER), state FROM ingest_exceptions") {
+        for row in store.cells("SELECT item_number, state FROM ingest_exceptions WHERE stream = 'items'") {
             mirror.exceptions.insert(row[0].as_i64().unwrap(), row[1].as_str().unwrap().to_owned());
         }
         mirror

@@ -1,6 +1,10 @@
 //! Hacker News as the engine sees it, over a network that is a table.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
+mod live;
+mod marks;
+mod users;
+
 use std::{
     collections::BTreeMap,
     sync::{
@@ -43,13 +47,18 @@ struct World {
     call: Call,
 }
 
+fn hn(transport: Arc<dyn Transport>) -> (Hn, Call) {
+    let clock = Clock::simulated(Timestamp::from_millis(NOW * 1000));
+    let settings = Settings::new(Rate::Unlimited, InFlight { start: 8, max: 8 });
+    let call = Call::new(Lane::Backfill, Beat::new(clock.clone()));
+    (Hn::new(Gateway::new(transport, settings, clock, Box::new(|| 0.0)), Decoding::Inline), call)
+}
+
 fn world<'a>(answers: impl IntoIterator<Item = (&'a str, u16, &'a str)>) -> World {
     let answers = answers.into_iter().map(|(path, status, body)| (path.to_owned(), (status, body.to_owned())));
     let table = Arc::new(Table { answers: answers.collect(), ..Table::default() });
-    let clock = Clock::simulated(Timestamp::from_millis(NOW * 1000));
-    let settings = Settings::new(Rate::Unlimited, InFlight { start: 8, max: 8 });
-    let call = Call { lane: Lane::Backfill, beat: Beat::new(clock.clone()) };
-    World { hn: Hn::new(Gateway::new(table.clone(), settings, clock, Box::new(|| 0.0)), Decoding::Inline), table, call }
+    let (hn, call) = hn(table.clone());
+    World { hn, table, call }
 }
 
 impl World {

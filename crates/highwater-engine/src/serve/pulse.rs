@@ -1,0 +1,52 @@
+//! How a mirror that stays current is doing, for whoever shows it. Written in passing, read at any time.
+
+use std::sync::{Mutex, MutexGuard};
+
+use highwater_core::{AgeCounts, Moment, Position};
+
+/// Shared between the service and whoever watches it; the mutex is held for a few instructions.
+#[derive(Debug, Default)]
+pub struct Pulse(Mutex<PulseView>);
+
+#[derive(Clone, Debug, Default)]
+pub struct PulseView {
+    /// This process listens, or stands by for one that does.
+    pub is_listener: bool,
+    /// The feeds that stand, of how many.
+    pub feeds_up: Vec<&'static str>,
+    pub feeds: usize,
+    pub last_event: Option<Moment>,
+    /// Times that a feed stood again after it was lost.
+    pub reconnects: u64,
+    pub workers_alive: usize,
+    pub worker_falls: u64,
+    pub queue_depth: usize,
+    /// Objects the workers have stored.
+    pub updated: u64,
+    /// How old the changed ones were.
+    pub ages: AgeCounts,
+    pub head: Option<Position>,
+    /// When the store last took something, or was last found with nothing to do.
+    pub last_sound: Option<Moment>,
+}
+
+impl PulseView {
+    /// Whether every feed stands.
+    pub fn is_connected(&self) -> bool {
+        self.feeds > 0 && self.feeds_up.len() == self.feeds
+    }
+}
+
+impl Pulse {
+    pub fn view(&self) -> PulseView {
+        self.lock().clone()
+    }
+
+    pub(crate) fn note(&self, change: impl FnOnce(&mut PulseView)) {
+        change(&mut self.lock());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PulseView> {
+        self.0.lock().expect("no code panics while it holds this lock")
+    }
+}

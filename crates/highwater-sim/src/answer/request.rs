@@ -1,0 +1,120 @@
+//! One GET, as much of it as matters here.
+
+use http::{HeaderMap, HeaderName, header};
+
+use super::IfNoneMatch;
+
+#[derive(Clone, Copy, Debug)]
+pub struct SimRequest<'a> {
+    /// Path and query, as in the request line.
+    pub target: &'a str,
+    pub encoding: AcceptEncoding,
+    pub accept: Accept,
+    pub tag: IfNoneMatch<'a>,
+    pub arrival: Arrival,
+}
+
+impl<'a> SimRequest<'a> {
+    pub const fn get(target: &'a str) -> Self {
+        SimRequest {
+            target,
+            encoding: AcceptEncoding::Identity,
+            accept: Accept::Json,
+            tag: IfNoneMatch::Unasked,
+            arrival: Arrival::FirstHand,
+        }
+    }
+
+    /// Without `Accept-Encoding`, which is the business of whoever carries bodies.
+    pub fn with_headers(target: &'a str, headers: &'a HeaderMap) -> Self {
+        let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+        let mut request = SimRequest::get(target);
+        if let Some(types) = text(header::ACCEPT) {
+            request.accept = Accept::parse(types);
+        }
+        if let Some(wish) = text(HeaderName::from_static(IfNoneMatch::WISH)) {
+            request.tag = request.tag.wished(wish);
+        }
+        if let Some(shown) = text(header::IF_NONE_MATCH) {
+            request.tag = IfNoneMatch::Shown(shown);
+        }
+        request
+    }
+
+    pub const fn accepting(self, encoding: AcceptEncoding) -> Self {
+        SimRequest { encoding, ..self }
+    }
+
+    pub const fn streamed(self) -> Self {
+        SimRequest { accept: Accept::EventStream, ..self }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AcceptEncoding {
+    #[default]
+    Identity,
+    Gzip,
+}
+
+impl AcceptEncoding {
+    /// Reads an `Accept-Encoding` value; weights other than a refusal by `q=0` make no difference.
+    pub fn parse(value: &str) -> Self {
+        let gzip = value.split(',').map(str::trim).any(|coding| {
+            let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+            name.trim().eq_ignore_ascii_case("gzip") && !matches!(weight.trim(), "q=0" | "q=0.0")
+        });
+        if gzip { AcceptEncoding::Gzip } else { AcceptEncoding::Identity }
+    }
+}
+
+/// The form a client wants a node in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Accept {
+    #[default]
+    Json,
+    EventStream,
+}
+
+impl Accept {
+    pub fn parse(value: &str) -> Self {
+        let kind = |part: &str| part.split(';').next().unwrap_or("").trim().eq_ignore_ascii_case(super::EVENT_STREAM);
+        if value.split(',').any(kind) { Accept::EventStream } else { Accept::Json }
+    }
+}
+
+/// How a request came here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arrival {
+    #[default]
+    FirstHand,
+    /// To where a redirect had sent it.
+    Redirected,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accept_encoding_is_read_as_a_list() {
+        for yes in ["gzip", "deflate, gzip;q=0.5", "br, GZIP"] {
+            assert_eq!(AcceptEncoding::parse(yes), AcceptEncoding::Gzip, "{yes}");
+        }
+        for no in ["", "br", "gzip;q=0", "x-gzipped"] {
+            assert_eq!(AcceptEncoding::parse(no), AcceptEncoding::Identity, "{no}");
+        }
+    }
+
+    #[test]
+    fn a_stream_is_asked_for_by_its_type() {
+        for (value, expected) in [
+            ("text/event-stream", Accept::EventStream),
+            ("text/html, Text/Event-Stream;q=0.9", Accept::EventStream),
+            ("*/*", Accept::Json),
+            ("application/json", Accept::Json),
+        ] {
+            assert_eq!(Accept::parse(value), expected, "{value}");
+        }
+    }
+}

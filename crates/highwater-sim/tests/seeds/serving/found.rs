@@ -1,0 +1,96 @@
+//! What seeds have found, each in the smallest scene that shows it.
+
+use std::time::Duration;
+
+use highwater_core::throttle::{InFlight, Rate, Settings};
+use highwater_sim::{HnSim, Publicity};
+
+use super::{
+    history::Histories,
+    scene::{Act, Life, Scene},
+    stage::Stage,
+    truth,
+};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn life(lasts: Duration, acts: Vec<(Duration, Act)>) -> Life {
+    Life { lasts, acts, away: Duration::ZERO }
+}
+
+/// Plays lives of a calm world, and checks after each that whatever the mirror lacks has a reason in its books.
+fn play(scene: Scene, lives: &[Life]) -> Stage {
+    let mut stage = Stage::new(scene);
+    let mut histories = Histories::new(stage.sim.clone());
+    for life in lives {
+        stage.live(life);
+        histories.grow(&stage);
+        truth::check_any_time(&stage.database(), &histories);
+        stage.age += life.away;
+    }
+    stage
+}
+
+fn told(below: u64) -> Act {
+    Act::Mutate(below, Publicity::Published)
+}
+
+#[test]
+fn a_stored_item_that_was_told_of_in_an_outage_is_not_given_up() {
+    let acts = vec![(MINUTE, Act::Down(5 * MINUTE)), (MINUTE, told(3))];
+    play(Scene::calm(), &[life(10 * MINUTE, acts)]);
+}
+
+/// What was told and not read yet is no younger for being read late.
+#[test]
+pub(crate) fn what_waited_in_the_feed_while_the_queue_was_full_is_owed_since_it_was_told() {
+    let mut acts = vec![(MINUTE, Act::Down(2 * MINUTE))];
+    acts.extend((0..40).map(|nth| (MINUTE + Duration::from_secs(nth), told(nth))));
+    let mut scene = Scene::calm();
+    scene.plan.latency.fixed_ms = 1_500;
+    for lasts in (180..220).step_by(5) {
+        play(scene.clone(), &[life(Duration::from_secs(lasts), acts.clone())]);
+    }
+}
+
+#[test]
+pub(crate) fn an_item_that_is_named_while_it_is_fetched_is_fetched_again() {
+    let mut scene = Scene::calm();
+    scene.plan.latency.fixed_ms = 1_500;
+    let acts = vec![(MINUTE, told(3)), (MINUTE + Duration::from_millis(500), told(3))];
+    play(scene, &[life(10 * MINUTE, acts)]);
+}
+
+/// Answers overtake each other: what is told of, what is looked at again, and changes that nobody tells of.
+#[test]
+pub(crate) fn an_answer_that_comes_late_undoes_nothing() {
+    let mut scene = Scene::calm();
+    scene.plan.latency.jitter_ms = 5_000;
+    let publicity = |nth| if nth % 2 == 0 { Publicity::Published } else { Publicity::Unpublished };
+    let act = |nth: u64| (Duration::from_millis(500 * nth), Act::Mutate(nth % 7, publicity(nth)));
+    let first = Life { lasts: 2 * MINUTE, acts: Vec::new(), away: 60 * MINUTE };
+    play(scene, &[first, life(3 * MINUTE, (0..120).map(act).collect())]);
+}
+
+/// The author of what is new, whose name has long been known, is known again only when that has come.
+#[test]
+fn a_profile_that_changed_unheard_is_found_by_what_is_new() {
+    let mut scene = Scene::calm();
+    // What ends the window goes ahead of what is new.
+    scene.throttle = Settings::new(Rate::Unlimited, InFlight { start: 1, max: 1 });
+    scene.plan.latency.fixed_ms = 1_000;
+    scene.live.rescan.window = 120 * MINUTE;
+    let mut stage = play(scene, &[Life { lasts: 15 * MINUTE, acts: Vec::new(), away: 36 * 60 * MINUTE }]);
+    let name = author(&stage.sim, stage.sim.max_item(stage.age));
+    stage.sim.mutate_profile(&name, Publicity::Published, stage.age - MINUTE).unwrap();
+    stage.live(&life(15 * MINUTE, Vec::new()));
+    let mut histories = Histories::new(stage.sim.clone());
+    histories.grow(&stage);
+    truth::check_end(&stage.database(), &stage.sim, &histories);
+}
+
+fn author(sim: &HnSim, id: u64) -> String {
+    let (body, _) = sim.item_versions(id, Duration::ZERO).unwrap();
+    let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    body["by"].as_str().unwrap().to_owned()
+}

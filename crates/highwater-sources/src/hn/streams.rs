@@ -1,0 +1,100 @@
+//! What is mirrored of Hacker News, and by which rules.
+
+use std::time::Duration;
+
+use highwater_core::{AbsenceRule, DeadLetterPolicy, Failure, FailureKind, Key, Position, StreamName, Timestamp};
+
+use super::{
+    item,
+    schema::{ITEMS, USERS},
+    user,
+};
+use crate::{Density, Fetched, Following, NamedIn, Request, StreamPolicy, StreamSpec};
+
+const ITEMS_NAME: &str = "items";
+const USERS_NAME: &str = "users";
+const ABSENCE: AbsenceRule = AbsenceRule { confirmations: 3, over: Duration::from_secs(5) };
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Items,
+    Users,
+}
+
+impl Kind {
+    pub(super) fn of(stream: &StreamName) -> Result<Kind, Failure> {
+        match stream.as_str() {
+            ITEMS_NAME => Ok(Kind::Items),
+            USERS_NAME => Ok(Kind::Users),
+            _ => Err(Failure::new(FailureKind::Internal, "there is no such stream")),
+        }
+    }
+
+    /// For what only items have: a line of positions at the remote.
+    pub(super) fn expect_items(stream: &StreamName) -> Result<(), Failure> {
+        match Kind::of(stream)? {
+            Kind::Items => Ok(()),
+            Kind::Users => Err(Failure::new(FailureKind::Internal, "the remote has no list of users")),
+        }
+    }
+
+    /// How to ask for a key, or what becomes of one that cannot be asked for.
+    pub(super) fn request(self, key: &Key) -> Result<Request, Fetched> {
+        match (self, key) {
+            (Kind::Items, Key::Number(id)) => Ok(item::request(*id)),
+            (Kind::Items, Key::Text(_)) => {
+                Err(Fetched::Failed(Failure::new(FailureKind::Internal, "the key is not an item id")))
+            }
+            (Kind::Users, name) => user::request(name).ok_or(Fetched::Excluded { reason: "nobody can have this name" }),
+        }
+    }
+
+    pub(super) fn read(self, key: &Key, body: &[u8], now: Timestamp) -> Result<Fetched, Failure> {
+        match (self, key) {
+            (Kind::Items, Key::Number(id)) => item::read(*id, body, now),
+            (Kind::Items, Key::Text(_)) => unreachable!("only numbers are asked for"),
+            (Kind::Users, name) => user::read(name, body),
+        }
+    }
+}
+
+pub(super) fn items() -> StreamSpec {
+    StreamSpec {
+        name: name(ITEMS_NAME),
+        axis: "id",
+        origin: Position(1),
+        table: &ITEMS,
+        density: Density::Dense,
+        follows: Following::Sync,
+        policy: StreamPolicy {
+            segment_size: 1_000,
+            job_size: 100,
+            dead_letters: DeadLetterPolicy::Hold,
+            absence: ABSENCE,
+            settled_behind: 50,
+        },
+    }
+}
+
+/// Bodies of users list all they ever wrote, which makes them a hundred times as large as items: hence smaller jobs.
+pub(super) fn users() -> StreamSpec {
+    StreamSpec {
+        name: name(USERS_NAME),
+        axis: "name",
+        origin: Position(1),
+        table: &USERS,
+        density: Density::Named(NamedIn { stream: ITEMS_NAME, table: &ITEMS, column: "by" }),
+        follows: Following::Serve,
+        policy: StreamPolicy {
+            segment_size: 1_000,
+            job_size: 50,
+            dead_letters: DeadLetterPolicy::Pass,
+            absence: ABSENCE,
+            settled_behind: 0,
+        },
+    }
+}
+
+fn name(text: &str) -> StreamName {
+    text.parse().expect("a plain word is a name")
+}

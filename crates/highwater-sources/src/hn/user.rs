@@ -1,0 +1,80 @@
+//! Users: which names can be asked for, how, and what the answer says.
+
+use std::{borrow::Cow, fmt::Write};
+
+use highwater_core::{Failure, FailureKind, Key, Record, Value};
+
+use super::{
+    decode,
+    schema::{self, USERS},
+};
+use crate::{Fetched, Request};
+
+/// Four times what the site allows.
+const NAME_CHARS_MAX: usize = 64;
+
+pub(super) fn request(key: &Key) -> Option<Request> {
+    let name = name(key);
+    is_name(&name).then(|| Request::get(format!("/v0/user/{}.json", escaped(&name))))
+}
+
+pub(super) fn read(key: &Key, body: &[u8]) -> Result<Fetched, Failure> {
+    let Some(body) = decode::decode(body, &USERS)? else { return Ok(Fetched::Absent) };
+    let message = match &body.values[schema::ID] {
+        Value::Text(id) if *id == name(key) => {
+            return Ok(Fetched::Found(Record { key: key.clone(), table: &USERS, body, tag: None }));
+        }
+        Value::Text(_) => "the body is about another user",
+        _ => "the body has no id",
+    };
+    Err(Failure::new(FailureKind::WrongIdentity, message))
+}
+
+/// Whether a user can be called so: what is no part of a path, or another one, would ask for something else.
+pub(super) fn is_name(name: &str) -> bool {
+    let is_sound = |c: char| c != '/' && !c.is_control();
+    (1..=NAME_CHARS_MAX).contains(&name.chars().count()) && name.chars().all(is_sound) && name != "." && name != ".."
+}
+
+/// A name of digits is a number among keys.
+fn name(key: &Key) -> Cow<'_, str> {
+    match key {
+        Key::Text(name) => Cow::Borrowed(name),
+        Key::Number(number) => Cow::Owned(number.to_string()),
+    }
+}
+
+fn escaped(name: &str) -> String {
+    let mut escaped = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            escaped.push(char::from(byte));
+        } else {
+            write!(escaped, "%{byte:02X}").expect("a string takes everything");
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_single_part_of_the_path() {
+        let path = |name: &str| request(&Key::from(name)).map(|request| request.path);
+        for (name, escaped) in [
+            ("pg", "pg"),
+            ("a-b_C9", "a-b_C9"),
+            ("123", "123"),
+            ("...", "..."),
+            ("a b?c#d%2F&é", "a%20b%3Fc%23d%252F%26%C3%A9"),
+            (&"é".repeat(64), &"%C3%A9".repeat(64)),
+        ] {
+            assert_eq!(path(name), Some(format!("/v0/user/{escaped}.json")), "{name}");
+        }
+        for bad in ["", ".", "..", "a/b", "/", "a\nb", "\0", "\u{85}", &"x".repeat(65)] {
+            assert_eq!(path(bad), None, "{bad:?}");
+        }
+    }
+}

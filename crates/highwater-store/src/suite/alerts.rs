@@ -1,0 +1,51 @@
+//! Alerts, and what a store knows of itself.
+
+use super::scene::{Lab, Scene, at};
+use crate::{AlertNote, RunStart};
+
+pub async fn an_alert_is_told_once_until_it_is_resolved(lab: Lab) {
+    let scene = Scene::new(lab).await;
+    let note = |condition: &str, seconds, raised| AlertNote {
+        source: scene.stream.source.clone(),
+        condition: condition.into(),
+        severity: "warning".into(),
+        message: format!("{condition} since {seconds}"),
+        at: at(seconds),
+        raised,
+    };
+    let notes = [
+        note("quiet", 1, false),
+        note("quiet", 2, true),
+        note("full", 1, true),
+        note("quiet", 3, true),
+        note("full", 4, false),
+        note("full", 5, false),
+        note("full", 6, true),
+    ];
+    for note in &notes {
+        scene.store().note_alert(note).await.unwrap();
+    }
+    let open = scene.store().open_alerts(&scene.stream.source).await.unwrap();
+    let shown: Vec<_> = open.iter().map(|alert| (alert.message.as_str(), alert.raised_at)).collect();
+    assert_eq!(shown, [("quiet since 2", at(2)), ("full since 6", at(6))]);
+    assert_eq!((open[0].condition.as_str(), open[0].severity.as_str()), ("quiet", "warning"));
+    assert_eq!(scene.store().open_alerts(&"other".parse().unwrap()).await.unwrap(), []);
+    let events = scene.ledger_events().await;
+    let kinds: Vec<_> = events.iter().map(|event| event.split(' ').next().unwrap()).collect();
+    assert_eq!(kinds, ["ALERT_RAISED", "ALERT_RAISED", "ALERT_RESOLVED", "ALERT_RAISED"]);
+    assert_eq!(scene.query("SELECT count(*) FROM ingest_alerts WHERE resolved_at IS NOT NULL").await, ["1"]);
+}
+
+pub async fn a_store_knows_its_size_and_its_age(lab: Lab) {
+    let scene = Scene::planned(lab, 0, 5_000, 1).await;
+    let sizes = scene.store().sizes().await.unwrap();
+    assert!(sizes.control_bytes > 500_000 && sizes.control_bytes <= sizes.database_bytes, "{sizes:?}");
+    let source = scene.stream.source.clone();
+    assert_eq!(scene.store().first_run_at(&source).await.unwrap(), None);
+    for (id, seconds) in [("b", 7), ("a", 3), ("c", 9)] {
+        let (id, source) = (id.into(), source.clone());
+        let run = RunStart { id, source, command: "serve", workers: 1, at: at(seconds) };
+        scene.store().begin_run(&run).await.unwrap();
+    }
+    assert_eq!(scene.store().first_run_at(&source).await.unwrap(), Some(at(3)));
+}
