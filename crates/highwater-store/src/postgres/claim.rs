@@ -1,5 +1,5 @@
-//! Handing out segments nobody works on: due retries, then what was abandoned, then what is looked at again, then the
-//! lowest. One statement, which passes over what somebody else is just taking.
+//! Handing out segments nobody works on: due retries, then what was abandoned, then the lowest. One statement, which
+//! passes over what somebody else is just taking.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -66,21 +66,14 @@ fn statement(abandoned: Abandoned) -> String {
              WHERE source = $1 AND stream = $2 AND status = 'in_progress'
                AND {looked_for} AND heartbeat_at <= (SELECT now FROM clock) - $7 * interval '1 millisecond'
              ORDER BY heartbeat_at, segment_id LIMIT $4 - (SELECT count(*) FROM due) FOR UPDATE SKIP LOCKED
-         ), again AS MATERIALIZED (
+         ), pending AS MATERIALIZED (
              SELECT segment_id, status, lease_epoch, 3 AS tier, NULL::timestamptz AS since, start_pos AS start
              FROM ingest_segments
-             WHERE source = $1 AND stream = $2 AND status = 'pending' AND purpose = 'rescan'
+             WHERE source = $1 AND stream = $2 AND status = 'pending'
              ORDER BY start_pos, segment_id
              LIMIT $4 - (SELECT count(*) FROM due) - (SELECT count(*) FROM expired) FOR UPDATE SKIP LOCKED
-         ), pending AS MATERIALIZED (
-             SELECT segment_id, status, lease_epoch, 4 AS tier, NULL::timestamptz AS since, start_pos AS start
-             FROM ingest_segments
-             WHERE source = $1 AND stream = $2 AND status = 'pending' AND purpose = 'catchup'
-             ORDER BY start_pos, segment_id
-             LIMIT $4 - (SELECT count(*) FROM due) - (SELECT count(*) FROM expired) - (SELECT count(*) FROM again)
-             FOR UPDATE SKIP LOCKED
          ), chosen AS (
-             SELECT * FROM due UNION ALL SELECT * FROM expired UNION ALL SELECT * FROM again UNION ALL SELECT * FROM pending
+             SELECT * FROM due UNION ALL SELECT * FROM expired UNION ALL SELECT * FROM pending
          )
          UPDATE ingest_segments AS s SET status = 'in_progress', lease_owner = $3, lease_epoch = s.lease_epoch + $8,
              heartbeat_at = clock.now, started_at = COALESCE(s.started_at, clock.now), attempts = s.attempts + 1,

@@ -1,5 +1,4 @@
-//! Handing out segments nobody works on: due retries, then what was abandoned, then what is looked at again, then the
-//! lowest.
+//! Handing out segments nobody works on: due retries, then what was abandoned, then the lowest.
 
 use highwater_core::{Exception, SegmentId, Timestamp};
 use rusqlite::{Connection, params};
@@ -12,15 +11,13 @@ const DUE_MAX: u32 = 10_000;
 
 const DUE: &str = "status = 'retry_wait' AND next_retry_at <= ?3 ORDER BY next_retry_at, segment_id";
 const EXPIRED: &str = "status = 'in_progress' AND heartbeat_at <= ?3 ORDER BY heartbeat_at, segment_id";
-/// A pass over what is stored is short, and somebody has been blind until it ends.
-const AGAIN: &str = "status = 'pending' AND purpose = 'rescan' AND ?3 IS NOT NULL ORDER BY start_pos, segment_id";
-const PENDING: &str = "status = 'pending' AND purpose = 'catchup' AND ?3 IS NOT NULL ORDER BY start_pos, segment_id";
+const PENDING: &str = "status = 'pending' AND ?3 IS NOT NULL ORDER BY start_pos, segment_id";
 
 pub(super) fn claim(db: &Connection, claim: &Claim<'_>) -> Sql<Vec<Claimed>> {
     let ttl = i64::try_from(claim.lease_ttl.as_millis()).unwrap_or(i64::MAX);
     let expired = Timestamp::from_millis(claim.now.as_millis().saturating_sub(ttl));
     let mut claimed = Vec::new();
-    for (condition, time) in [(DUE, claim.now), (EXPIRED, expired), (AGAIN, claim.now), (PENDING, claim.now)] {
+    for (condition, time) in [(DUE, claim.now), (EXPIRED, expired), (PENDING, claim.now)] {
         let left = claim.limit.saturating_sub(u32::try_from(claimed.len()).unwrap_or(u32::MAX));
         for segment in candidates(db, claim, condition, time, left)? {
             claimed.push(take(db, claim, segment)?);

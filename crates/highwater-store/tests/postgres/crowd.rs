@@ -171,7 +171,6 @@ async fn the_feed_joining_and_ending_get_along_with_the_work() {
     stores[2].settle_live(&scene.stream, at(3)).await.unwrap();
     assert_eq!((scene.frontier().await, scene.row().await.stored, scene.exceptions().await.len()), (120, 127, 0));
     assert_eq!(scene.query("SELECT count(*) FROM ingest_segments WHERE purpose = 'catchup'").await, ["3"]);
-    assert_eq!(scene.query("SELECT items FROM ingest_rescans WHERE sealed_at IS NOT NULL").await, ["120"]);
     let rows = scene.store().rows(&ITEMS, Page { after: None, limit: 200 }).await.unwrap();
     assert!(rows.iter().all(|row| row.row_check == row.body.checksum()));
     assert_eq!(scene.store().integrity().await.unwrap(), [""; 0]);
