@@ -29,7 +29,7 @@ pub(crate) fn prove_calm<T: Tables>(home: &Home, tables: impl Fn() -> T, sim: &S
         "complete": true,
         "segments": { "pending": 0, "in_progress": 0, "retry_wait": 0, "sealed": 4, "dead_letter": 0 },
     });
-    assert_eq!(status, json!({ "sources": [{ "name": "hn", "kind": "hn", "streams": [stream] }] }));
+    assert_eq!(status, json!({ "sources": [{ "name": "hn", "kind": "hn", "alerts": [], "streams": [stream] }] }));
 
     let before = sim.requests();
     home.run(&["sync", "hn"]).exits(0);
