@@ -30,7 +30,7 @@ use crate::{
     error::Result,
     refusal::RefusalWatch,
     work::{Job, Marks, SegmentWork},
-    worker::{JobEnd, JobError, Worker},
+    worker::{JobEnd, JobError, SecondLook, Worker},
 };
 use ahead::Ahead;
 use idle::Idle;
@@ -299,7 +299,7 @@ async fn prepare(worker: &Worker, claimed: Claimed) -> Result<Prepared> {
         let known = engine.steady(|| engine.store.known(&worker.stream.id, spec.table, &keys)).await?;
         (keys, known)
     };
-    let marks = if claimed.purpose == Purpose::Rescan {
+    let marks = if claimed.purpose == Purpose::Rescan && worker.second_look == SecondLook::ByMark {
         let read_at = Some(engine.now());
         let tags = Tags::Asked(engine.steady(|| engine.store.tags(spec.table, &keys)).await?.into());
         Marks { tags, read_at }

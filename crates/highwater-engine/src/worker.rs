@@ -51,17 +51,27 @@ pub(crate) struct Worker {
     pub(crate) stream: Arc<StreamContext>,
     pub(crate) guard: Arc<Guard>,
     pub(crate) turns: Turns,
+    pub(crate) second_look: SecondLook,
+}
+
+/// What a rescan asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SecondLook {
+    /// Bodies, whatever is stored: a row that was damaged here is the same as ever to the remote.
+    Whole,
+    /// Bodies the remote has not given out yet.
+    ByMark,
 }
 
 impl Worker {
     pub(crate) fn new(engine: Engine, stream: Arc<StreamContext>) -> Self {
-        Worker::guarded(engine, stream, Arc::default())
+        Worker { second_look: SecondLook::Whole, ..Worker::guarded(engine, stream, Arc::default()) }
     }
 
     /// Beside others that meet the same remote: what befalls all of them at once is seen as one.
     pub(crate) fn guarded(engine: Engine, stream: Arc<StreamContext>, guard: Arc<Guard>) -> Self {
         let keys = engine.settings.keys_fetching(stream.policy.job_size);
-        Worker { engine, stream, guard, turns: Turns::new(keys) }
+        Worker { engine, stream, guard, turns: Turns::new(keys), second_look: SecondLook::ByMark }
     }
 
     pub(crate) async fn run(&self, work: &SegmentWork, job: &Job, beat: &Beat, turn: Turn) -> Result<JobEnd, JobError> {
