@@ -99,6 +99,7 @@ cases! { ($)
         an_answer_to_the_feed_that_took_long_does_not_undo_what_came_meanwhile
         a_body_that_is_no_longer_there_cannot_be_confirmed
         what_is_behind_stays_unsettled_and_holds_the_cursor
+        what_came_in_beside_something_behind_is_counted
         the_feed_stores_rows_outside_segments
         a_row_of_the_feed_ends_the_exception_of_its_key
         what_policy_keeps_out_stays_out

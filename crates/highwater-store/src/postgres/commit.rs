@@ -149,14 +149,15 @@ impl<'a> Progress<'a> {
     }
 
     /// The cursor never goes back: jobs of a segment may commit in any order. Nor does it pass what is to be asked for
-    /// again.
+    /// again, which leaves nothing seen, but may have left rows.
     async fn write(&self, db: &Db) -> Sql<()> {
         let update = "
             UPDATE ingest_segments AS s SET stored_count = s.stored_count + done.new,
                 seen_count = s.seen_count + done.seen, changed_count = s.changed_count + done.changed,
                 last_error = COALESCE(done.error, s.last_error), scan_cursor = GREATEST(s.scan_cursor, done.cursor)
             FROM UNNEST($1, $2, $3, $4, $5, $6) AS done (id, new, seen, changed, error, cursor)
-            WHERE s.segment_id = done.id AND (done.seen > 0 OR done.error IS NOT NULL OR done.cursor IS NOT NULL)";
+            WHERE s.segment_id = done.id AND (done.new + done.changed + done.seen > 0
+                OR done.error IS NOT NULL OR done.cursor IS NOT NULL)";
         let params = [
             (&self.ids as _, Type::INT8_ARRAY),
             (&self.news as _, Type::INT8_ARRAY),

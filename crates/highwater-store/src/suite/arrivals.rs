@@ -79,6 +79,19 @@ pub async fn what_is_behind_stays_unsettled_and_holds_the_cursor(lab: Lab) {
     assert_eq!(books().await, ("3".into(), 0));
 }
 
+pub async fn what_came_in_beside_something_behind_is_counted(lab: Lab) {
+    let scene = Scene::planned(lab, 0, 10, 10).await;
+    let lease = scene.claim_one(at(0)).await.lease;
+    scene.commit(&lease, vec![item(3, "first", &[])], vec![], at(1)).await.unwrap();
+    scene.tell(vec![item(1, "told", &[])], at(5)).await;
+    let records = vec![item(1, "old", &[]), item(2, "new", &[]), item(3, "second", &[])];
+    let late = Commit { now: at(9), asked_at: at(4), ..scene.commit_of(&lease, records, vec![]) };
+    let counts = scene.store().commit(Arc::new(late)).await.unwrap();
+    assert_eq!((counts.new, counts.changed, counts.behind), (1, 1, 1));
+    assert_eq!(scene.query("SELECT stored_count, seen_count, changed_count FROM ingest_segments").await, ["2|1|1"]);
+    assert_eq!(scene.row().await.stored, 3);
+}
+
 pub async fn the_feed_stores_rows_outside_segments(lab: Lab) {
     let scene = Scene::planned(lab, 0, 10, 10).await;
     let first = scene.tell(vec![item(30, "a", &[1]), item(4, "b", &[])], at(1)).await.batch;
