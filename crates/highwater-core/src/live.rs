@@ -57,6 +57,13 @@ pub struct BlindWindow {
 }
 
 impl BlindWindow {
+    /// Whether what was new at its end is accounted for: by the pass, which looks at whatever it covers, or by the
+    /// catch-up.
+    pub fn has_reached_head(&self, frontier: Position) -> bool {
+        let seen = self.span.map_or(frontier, |span| span.end().max(frontier));
+        self.head.is_some_and(|head| seen >= head)
+    }
+
     pub fn lasted(&self) -> Option<Duration> {
         self.ended_at.map(|ended_at| ended_at.since(self.opened_at))
     }

@@ -9,6 +9,7 @@ mod mirror;
 mod passes;
 mod segment_row;
 mod settling;
+mod shares;
 mod windows;
 
 pub(crate) use alerting::alert_entry;
@@ -22,4 +23,5 @@ pub(crate) use segment_row::SegmentRow;
 pub(crate) use settling::{
     count, is_ended_by_row, is_to_be_reconsidered, ledger_entry, next_retry, owner, status_when_replayed,
 };
+pub(crate) use shares::{AtWork, rescan_share};
 pub(crate) use windows::{WindowRow, not_listening};

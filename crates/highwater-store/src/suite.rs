@@ -53,6 +53,7 @@ cases! { ($)
         a_silent_segment_is_taken_over_after_its_ttl
         a_released_segment_keeps_what_is_committed
         due_retries_go_first_then_the_abandoned_then_the_lowest
+        neither_what_is_new_nor_what_is_looked_at_again_waits_for_the_other
         only_what_is_due_is_handed_out;
     plans:
         segments_tile_at_every_chunk
@@ -116,6 +117,7 @@ cases! { ($)
     windows:
         a_window_opens_once_and_ends_once
         a_window_closes_only_when_all_of_it_was_looked_at_again
+        a_window_does_not_wait_for_a_catch_up_behind_its_pass
         a_window_over_nothing_needs_no_pass;
     rescans:
         a_pass_counts_what_it_saw_and_leaves_no_segments

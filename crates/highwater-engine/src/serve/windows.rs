@@ -150,6 +150,8 @@ impl Service {
     }
 
     async fn end_window(&self, blind: Blind, (ended_at, head, from): Cover) -> Result<()> {
+        // So that the pass reaches the head: a window does not wait for what a first catch-up has yet to fetch.
+        self.plan_up_to(head).await?;
         let stream = &self.main().stream;
         let row = self.row(self.main()).await?;
         let span = Span::new(from.min(head), head).intersect(row.span);

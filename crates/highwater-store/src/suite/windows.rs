@@ -96,6 +96,19 @@ pub async fn a_window_closes_only_when_all_of_it_was_looked_at_again(lab: Lab) {
     assert_eq!(events.iter().filter(|event| event.starts_with("BLIND_WINDOW_CLOSED")).count(), 3, "{events:?}");
 }
 
+pub async fn a_window_does_not_wait_for_a_catch_up_behind_its_pass(lab: Lab) {
+    let scene = Scene::planned(lab, 0, 40, 10).await;
+    assert!(scene.listen("ear", at(0)).await);
+    let window = opened(&scene, at(1), at(1)).await;
+    scene.store().end_window(&end_of(&scene, window, 40, 30, at(2))).await.unwrap();
+    scene.store().names_done(window, at(2)).await.unwrap();
+    let pass = scene.claim_one(at(3)).await;
+    assert_eq!((pass.purpose, pass.span), (Purpose::Rescan, span(30, 40)));
+    assert_eq!(closed(&scene, at(3)).await, []);
+    scene.finish(&pass, at(3)).await;
+    assert_eq!((closed(&scene, at(4)).await.len(), scene.frontier().await), (1, 0));
+}
+
 pub async fn a_window_over_nothing_needs_no_pass(lab: Lab) {
     let scene = Scene::planned(lab, 0, 10, 10).await;
     scene.finish_all(at(0)).await;
