@@ -117,6 +117,7 @@ cases! { ($)
     windows:
         a_window_opens_once_and_ends_once
         a_window_closes_only_when_all_of_it_was_looked_at_again
+        a_pass_that_nobody_has_begun_serves_the_next_window_as_well
         a_window_does_not_wait_for_a_catch_up_behind_its_pass
         a_window_over_nothing_needs_no_pass;
     rescans:
