@@ -32,7 +32,7 @@ pub use failure::{Failure, FailureKind};
 pub use frontier::{Frontier, Overlap};
 pub use lane::Lane;
 pub use lease::{Epoch, Fenced, Lease, LeaseState, WorkerId};
-pub use live::{AGE_BOUNDS, AGE_CLASSES, AgeCounts, BlindWindow, Rescan, RescanId, RescanReason, WindowId};
+pub use live::{AGE_BOUNDS, AGE_CLASSES, AgeCounts, Ages, BlindWindow, Rescan, RescanId, RescanReason, WindowId};
 pub use name::{BadName, Key, KeySet, SourceName, StreamId, StreamName};
 pub use outage::{Health, OutageWatch};
 pub use record::{Body, Change, Record, Value};

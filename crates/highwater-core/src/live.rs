@@ -137,6 +137,25 @@ impl AgeCounts {
     }
 }
 
+/// As counted, and all of them together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ages {
+    pub counts: AgeCounts,
+    pub sum: Duration,
+}
+
+impl Ages {
+    pub fn add(&mut self, age: Duration) {
+        self.counts.add(age);
+        self.sum = self.sum.saturating_add(age);
+    }
+
+    pub fn merge(&mut self, other: &Ages) {
+        self.counts.merge(&other.counts);
+        self.sum = self.sum.saturating_add(other.sum);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -99,7 +99,7 @@ fn new_by_stream<'a>(jobs: &[&'a Job], stored: &[Stored]) -> Vec<(&'a StreamId, 
 fn ages_by_stream<'a>(jobs: &[&'a Job], stored: &[Stored]) -> BTreeMap<&'a StreamId, AgeCounts> {
     let mut ages: BTreeMap<&StreamId, AgeCounts> = BTreeMap::new();
     for (job, stored) in jobs.iter().zip(stored).filter(|(_, stored)| stored.changed > 0) {
-        ages.entry(job.stream()).or_default().merge(&stored.ages);
+        ages.entry(job.stream()).or_default().merge(&stored.ages.counts);
     }
     ages
 }

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeSet};
 
 use highwater_core::{
-    AgeCounts, BatchCounts, Body, Change, Key, Record, Settlement, Timestamp, Value, Verdict,
+    Ages, BatchCounts, Body, Change, Key, Record, Settlement, Timestamp, Value, Verdict,
     planted::{Bug, planted},
     schema::{Column, Table},
 };
@@ -17,7 +17,7 @@ pub(crate) struct Stored {
     /// To be asked for again: nobody knows which is newer, they or their rows.
     pub(crate) behind: BTreeSet<Key>,
     /// Of the changed ones.
-    pub(crate) ages: AgeCounts,
+    pub(crate) ages: Ages,
 }
 
 impl Stored {

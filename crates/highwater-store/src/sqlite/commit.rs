@@ -63,7 +63,7 @@ fn bring(
 ) -> Sql<Stored> {
     let mut stored = rows::store(session, records, arrival)?;
     rows::confirm(session, unchanged, arrival, &mut stored)?;
-    ages::add(&session.db, stream, &stored.ages)?;
+    ages::add(&session.db, stream, &stored.ages.counts)?;
     streams::count_stored(&session.db, stream, stored.new, arrival.now)?;
     Ok(stored)
 }

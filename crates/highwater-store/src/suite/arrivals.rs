@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use highwater_core::{
-    AgeCounts, DeadLetterPolicy, ExceptionState, Key, Position, Record, SegmentStatus, Value, Verdict,
+    AgeCounts, Ages, DeadLetterPolicy, ExceptionState, Key, Position, Record, SegmentStatus, Value, Verdict,
 };
 
 use super::scene::{Lab, Scene, at, verdict};
@@ -188,11 +188,12 @@ pub async fn the_ages_of_changes_are_counted_once(lab: Lab) {
     expected.add(Duration::from_secs(3_700));
     assert_eq!(scene.store().ages(&scene.stream).await.unwrap(), expected);
     let live = scene.tell(told("third"), at(200)).await;
-    let mut more = AgeCounts::default();
+    let mut more = Ages::default();
     more.add(Duration::from_secs(200));
     more.add(Duration::from_secs(3_800));
     assert_eq!((live.batch.changed, live.ages), (4, more));
-    expected.merge(&more);
+    assert_eq!(more.sum, Duration::from_secs(4_000));
+    expected.merge(&more.counts);
     assert_eq!(scene.store().ages(&scene.stream).await.unwrap(), expected);
     assert_eq!(scene.query("SELECT sum(changed) FROM ingest_ages WHERE stream = 'items'").await, ["4"]);
 }
