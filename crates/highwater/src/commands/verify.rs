@@ -10,6 +10,7 @@ use std::{
 
 use highwater_core::Event;
 use highwater_engine::{Engine, StreamVerdict, VerifyReport};
+use highwater_sources::Following;
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
@@ -161,7 +162,7 @@ fn text(verdict: &StreamVerdict) -> String {
         ("differs", verdict.differs, ""),
         ("unexplained", verdict.unexplained, " (no row and no reason)"),
         ("unchecked", verdict.unchecked, " (the remote gave no usable answer)"),
-        ("moved", verdict.moved, " (score, comments or order changed at the remote since)"),
+        ("moved", verdict.moved, " (score, comments, karma or order changed at the remote since)"),
         ("vanished", verdict.vanished, " (gone at the remote, kept here)"),
     ];
     let worth = counts.iter().filter(|(_, count, _)| *count > 0);
@@ -173,7 +174,7 @@ fn text(verdict: &StreamVerdict) -> String {
     if verdict.examples.len() > 20 {
         lines.push(format!("  … and {} more; --json names up to 100", verdict.examples.len() - 20));
     }
-    if verdict.differs + verdict.unexplained > 0 {
+    if verdict.differs + verdict.unexplained > 0 && verdict.follows == Following::Sync {
         lines.push(format!("  'highwater sync {} --force' fetches the range again and repairs it", status.source));
     }
     lines.join("\n")

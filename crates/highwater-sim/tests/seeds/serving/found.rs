@@ -126,6 +126,26 @@ fn a_window_closes_long_before_a_first_catch_up_under_a_quota_ends() {
     assert!(1 < frontier && frontier < target / 2, "{frontier} of {target}");
 }
 
+#[test]
+fn profiles_are_verified_once_somebody_has_served() {
+    let stage = play(Scene::calm(), &[life(10 * MINUTE, Vec::new())]);
+    let users = || {
+        let [items, users] = &stage.verify().streams[..] else { panic!("two streams") };
+        assert_eq!((items.differs, items.unexplained), (0, 0));
+        users.clone()
+    };
+    let sound = users();
+    assert_eq!(sound.book_errors, [""; 0]);
+    assert!(sound.complete && sound.stored > 10 && sound.checked == sound.stored, "{sound:?}");
+    let db = rusqlite::Connection::open(stage.database()).unwrap();
+    let damage = "UPDATE hn_users SET karma = karma + 1 WHERE id = (SELECT min(id) FROM hn_users);
+                  DELETE FROM hn_users WHERE id = (SELECT max(id) FROM hn_users)";
+    db.execute_batch(damage).unwrap();
+    let damaged = users();
+    assert_eq!((damaged.differs, damaged.unexplained, damaged.moved), (1, 1, 1));
+    assert_eq!((damaged.stored, damaged.complete), (sound.stored - 1, false));
+}
+
 fn author(sim: &HnSim, id: u64) -> String {
     let (body, _) = sim.item_versions(id, Duration::ZERO).unwrap();
     let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
