@@ -97,6 +97,7 @@ impl Progress {
     }
 }
 
+/// For who asked for more: what has no line of its own.
 pub(crate) fn log(event: &Event) {
     match event {
         Event::DeadLetter { key, reason } => tracing::info!(%key, reason, "dead letter"),
@@ -107,8 +108,7 @@ pub(crate) fn log(event: &Event) {
         Event::JobSplit { .. } | Event::JobStalled { .. } | Event::WorkerPanicked { .. } | Event::LeaseLost { .. } => {
             tracing::warn!(?event, "work redone");
         }
-        Event::StoreTrouble { error } => tracing::info!(error, "store trouble"),
-        Event::OutageSuspected { .. } | Event::OutageConfirmed { .. } | Event::OutageOver => tracing::info!(?event),
+        Event::OutageSuspected { .. } => tracing::info!(?event),
         _ => {}
     }
 }
