@@ -47,12 +47,12 @@ impl Service {
 
     /// Returns when the plan may be extended: at once, unless everything is new and the feed is about to stand.
     pub(super) async fn first_heard(&self, blind_before: Option<Timestamp>) {
-        let began = self.engine.world.clock.moment();
-        while blind_before.is_none()
-            && self.pulse.view().last_event.is_none()
-            && self.engine.world.clock.moment().since(began) < FIRST_PATIENCE
-        {
-            self.engine.world.clock.sleep(Duration::from_millis(20)).await;
+        if blind_before.is_none() {
+            tokio::select! {
+                biased;
+                () = self.told_anything.notified() => {}
+                () = self.engine.world.clock.sleep(FIRST_PATIENCE) => {}
+            }
         }
     }
 
