@@ -220,9 +220,19 @@ impl Dispatcher {
                 continue;
             }
             self.open.insert(work.lease.segment, work.clone());
-            self.ready.extend(jobs.into_iter().map(|job| (work.clone(), job)));
+            self.queue(&work, jobs);
         }
         Ok(())
+    }
+
+    /// What is looked at again goes ahead of what was claimed long before its time: somebody may be blind until then. It
+    /// starves nothing, being no more than its share of each claim.
+    fn queue(&mut self, work: &Arc<SegmentWork>, jobs: Vec<Job>) {
+        let jobs = jobs.into_iter().map(|job| (work.clone(), job));
+        match work.purpose {
+            Purpose::Catchup => self.ready.extend(jobs),
+            Purpose::Rescan => jobs.rev().for_each(|job| self.ready.push_front(job)),
+        }
     }
 
     /// Lets what is in hand be committed, for a moment; then cancels.

@@ -113,13 +113,15 @@ fn what_is_told_does_not_wait_for_requests_that_nobody_answers() {
 #[test]
 fn a_window_closes_long_before_a_first_catch_up_under_a_quota_ends() {
     let mut scene = Scene::calm();
-    scene.items = 1_500;
+    scene.items = 4_000;
     scene.throttle = Settings::new(Rate::Limited { start: 2.0, max: 2.0 }, InFlight { start: 8, max: 8 });
     let acts = vec![(2 * MINUTE, Act::Order(StreamOrder::Drop))];
-    let stage = play(scene, &[life(8 * MINUTE, acts)]);
+    let stage = play(scene, &[life(6 * MINUTE, acts)]);
     let db = oracle::open(&stage.database());
-    let windows = "SELECT count(*), count(closed_at) FROM ingest_blind_windows";
-    assert_eq!(all(&db, windows, |row| Ok((row.get(0)?, row.get(1)?))), [(1i64, 1i64)]);
+    let windows = "SELECT rescan_id, sealed_at IS NOT NULL, names_at IS NOT NULL, closed_at IS NOT NULL
+                   FROM ingest_blind_windows JOIN ingest_rescans USING (rescan_id)";
+    let windows: Vec<[i64; 4]> = all(&db, windows, |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]));
+    assert_eq!(windows, [[1, 1, 1, 1]], "which pass, and whether it, the profiles and the window are done");
     let stream = "SELECT frontier, target FROM ingest_streams WHERE stream = 'items'";
     let stream: Vec<(i64, i64)> = all(&db, stream, |row| Ok((row.get(0)?, row.get(1)?)));
     let (frontier, target) = stream[0];
