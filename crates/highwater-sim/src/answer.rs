@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 pub use self::{
     etag::{Etag, IfNoneMatch},
-    request::{Accept, AcceptEncoding, Arrival, SimRequest},
+    request::{Accept, AcceptEncoding, Arrival, SimRequest, Verb},
 };
 
 pub const JSON: &str = "application/json; charset=utf-8";
@@ -29,6 +29,10 @@ pub struct Answer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     Full(Message),
+    /// 302: what is asked for is at `location`.
+    Found {
+        location: String,
+    },
     /// The connection is reset before any byte of the reply.
     Reset,
     /// The head and `sent` bytes of the body, then the connection is reset.
@@ -60,6 +64,7 @@ impl Reply {
             | Reply::ResetBody { message, .. }
             | Reply::Truncated { message, .. }
             | Reply::Slow { message, .. } => Some(message.status),
+            Reply::Found { .. } => Some(StatusCode::FOUND),
             Reply::Reset | Reply::Hang => None,
         }
     }
@@ -110,11 +115,13 @@ pub struct Headers {
     pub encoding: ContentEncoding,
     pub retry_after: Option<RetryAfter>,
     pub etag: Option<Etag>,
+    /// `WWW-Authenticate`.
+    pub challenge: Option<&'static str>,
 }
 
 impl Headers {
     pub const fn of(content_type: &'static str) -> Self {
-        Headers { content_type, encoding: ContentEncoding::Identity, retry_after: None, etag: None }
+        Headers { content_type, encoding: ContentEncoding::Identity, retry_after: None, etag: None, challenge: None }
     }
 
     pub fn to_map(self, content_length: usize) -> HeaderMap {
@@ -130,6 +137,9 @@ impl Headers {
         }
         if let Some(RetryAfter(seconds)) = self.retry_after {
             map.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(challenge) = self.challenge {
+            map.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
         }
         map
     }

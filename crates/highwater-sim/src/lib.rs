@@ -11,12 +11,13 @@ pub mod plan;
 mod quota;
 pub mod rng;
 pub mod server;
+mod simulator;
 mod stats;
 mod transport;
 
 pub use answer::{
     Accept, AcceptEncoding, Answer, Arrival, ContentEncoding, Declared, EVENT_STREAM, Etag, HTML, Headers, IfNoneMatch,
-    JSON, JSON_LINES, Message, Reply, RetryAfter, SimRequest,
+    JSON, JSON_LINES, Message, Reply, RetryAfter, SimRequest, Verb,
 };
 pub use fault::{Fault, Step, UnknownFault};
 pub use hn::{
@@ -25,5 +26,6 @@ pub use hn::{
 };
 pub use plan::{FaultPlan, PlanError, Preset};
 pub use rng::Seed;
+pub use simulator::{Simulator, Takes};
 pub use stats::{Entered, Gauge, Stats, StatsReport};
 pub use transport::SimTransport;
