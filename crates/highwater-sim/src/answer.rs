@@ -4,9 +4,10 @@
 mod etag;
 mod request;
 
-use std::time::Duration;
+use std::{io::Write, time::Duration};
 
 use bytes::Bytes;
+use flate2::{Compression, write::GzEncoder};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 pub use self::{
@@ -99,6 +100,14 @@ impl Message {
     pub const fn not_modified(etag: Etag) -> Self {
         let headers = Headers { etag: Some(etag), ..Headers::of(JSON) };
         Message { status: StatusCode::NOT_MODIFIED, headers, body: Bytes::new() }
+    }
+
+    pub(crate) fn gzipped(mut self) -> Self {
+        let mut encoder = GzEncoder::new(Vec::with_capacity(self.body.len() / 2), Compression::fast());
+        let written = encoder.write_all(&self.body).and_then(|()| encoder.finish());
+        self.body = written.expect("writing to memory cannot fail").into();
+        self.headers.encoding = ContentEncoding::Gzip;
+        self
     }
 
     pub const fn with_retry_after(mut self, retry_after: Option<RetryAfter>) -> Self {

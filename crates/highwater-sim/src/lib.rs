@@ -6,6 +6,7 @@
 mod answer;
 mod dice;
 mod fault;
+pub mod gmail;
 pub mod hn;
 pub mod plan;
 mod quota;
@@ -20,6 +21,7 @@ pub use answer::{
     JSON, JSON_LINES, Message, Reply, RetryAfter, SimRequest, Verb,
 };
 pub use fault::{Fault, Step, UnknownFault};
+pub use gmail::{GmailCounts, GmailFault, GmailPlan, GmailPreset, GmailSim, MessageState, MessageTruth};
 pub use hn::{
     CannotMutate, EventStream, Expected, HnSim, Moved, MutationKind, Opening, Publicity, StreamOrder, StreamStep,
     StreamTurn, Version, World,
