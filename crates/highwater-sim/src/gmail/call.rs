@@ -52,18 +52,18 @@ impl GmailSim {
         };
         let turn = self.turn(&mut inside, call);
         inside.meter.occupy(now + turn.delay);
-        let outcome = match self.spoiled(turn.fault) {
-            Some(reply) => {
-                drop(inside);
-                self.count(turn.fault, reply.status(), None, 0, now);
-                return Answer { delay: turn.delay, reply };
-            }
-            None => match self.refused_by_fault(turn.fault, call) {
-                Some(error) => Err(error),
-                None => self.perform(inside, call, request, &access, turn.fault, now),
-            },
+        let reply = if let Some(reply) = self.spoiled(turn.fault) {
+            drop(inside);
+            self.count(turn.fault, reply.status(), None, 0, now);
+            reply
+        } else if let Some(error) = self.refused_by_fault(turn.fault, call) {
+            drop(inside);
+            self.reply(turn.fault, Err(error), call, request, now)
+        } else {
+            let outcome = self.perform(inside, call, request, &access, turn.fault, now);
+            self.reply(turn.fault, outcome, call, request, now)
         };
-        Answer { delay: turn.delay, reply: self.reply(turn.fault, outcome, call, request, now) }
+        Answer { delay: turn.delay, reply }
     }
 
     /// Credentials, quota and scopes, in this order.

@@ -6,10 +6,11 @@ use std::{
 };
 
 use super::{error::ApiError, mailbox::Place, params::Params};
-use crate::rng::{Purpose, Seed};
+use crate::rng::{Purpose, Seed, scale};
 
 /// The oldest are forgotten beyond this, as if their time were up.
 const TOKENS_MAX: usize = 200_000;
+const TWENTY_DIGITS: u64 = 10_000_000_000_000_000_000;
 const RESULTS_DEFAULT: usize = 100;
 const RESULTS_MAX: usize = 500;
 
@@ -60,7 +61,7 @@ impl Pages {
 
     pub(super) fn issue(&mut self, params: &Params, at: At, now: Duration) -> String {
         // Twenty digits, as the real ones.
-        let token = self.seed.hash(Purpose::PageToken, self.issued) | 1 << 63;
+        let token = TWENTY_DIGITS + scale(self.seed.hash(Purpose::PageToken, self.issued), u64::MAX - TWENTY_DIGITS);
         self.issued += 1;
         self.tokens.insert(token, Cursor { question: params.fingerprint(), at, issued: now });
         self.age.push_back(token);

@@ -163,7 +163,7 @@ mod tests {
     fn the_sample_and_every_preset_parse() {
         GmailPlan::parse(GmailPlan::sample()).unwrap();
         assert_eq!(GmailPreset::None.plan(), GmailPlan::default());
-        GmailPreset::ALL.map(GmailPreset::plan);
+        assert!(GmailPreset::ALL.iter().all(|preset| GmailPlan::parse(preset.text()).is_ok()));
     }
 
     #[test]
