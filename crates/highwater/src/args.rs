@@ -324,6 +324,7 @@ Examples:
   highwater simulate hn --items 100000 --faults storm    errors, resets, throttling
   highwater simulate hn --faults plan.toml               your own plan; --print-plan shows every key of one
   highwater simulate hn --load items.jsonl.gz            real bodies, one JSON object a line
+  highwater simulate gmail --items 5000                  a mailbox; --print-plan shows its plan
 
 Then point a source at it: base_url = \"http://127.0.0.1:8733\".
 The truth to compare with is at /_sim/truth and /_sim/truth/users, counters are at /_sim/stats.
@@ -334,11 +335,21 @@ A plan with [mutations] makes items and profiles change while it runs; [stream] 
   curl '127.0.0.1:8733/_sim/profile?name=Bababa'         a profile changes
   curl '127.0.0.1:8733/_sim/grow?by=20'                  maxitem jumps, into what head.behind of the plan reserves
   curl '127.0.0.1:8733/_sim/stream?do=drop'              drop, cut, cancel, auth_revoked, silence or restore
-  curl '127.0.0.1:8733/_sim/down?for_ms=60000'           every request is reset for a minute";
+  curl '127.0.0.1:8733/_sim/down?for_ms=60000'           every request is reset for a minute
+
+Gmail: base_url = \"http://127.0.0.1:8733\", token_url = \"http://127.0.0.1:8733/token\", any client id and secret; the
+refresh token is sim-refresh-token, and /o/oauth2/v2/auth consents at once. The account is ann@example.com unless the
+plan says otherwise. No batch endpoint, no watch, no send; `fields` is ignored. By hand:
+  curl '127.0.0.1:8733/_sim/arrive?count=3'              mail arrives; /_sim/import?at=SECONDS: into the past
+  curl '127.0.0.1:8733/_sim/label?id=ID&add=STARRED'     also remove=; /_sim/delete?id=ID: for good
+  curl '127.0.0.1:8733/_sim/draft'                       a draft is saved, which gives it another id
+  curl '127.0.0.1:8733/_sim/expire_history'              older history ids give 404
+  curl '127.0.0.1:8733/_sim/expire_tokens'               access tokens end; /_sim/revoke: refresh tokens too";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Simulated {
     Hn,
+    Gmail,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -352,10 +363,10 @@ pub(crate) struct SimulateArgs {
     /// The same seed gives the same items and the same faults
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) seed: u64,
-    /// How many items there are
+    /// How many items or messages there are
     #[arg(long, default_value_t = 20_000, value_name = "N")]
     pub(crate) items: u64,
-    /// none, calm, storm, chaos, or a file with a plan
+    /// none, calm, storm, chaos (hn), or a file with a plan
     #[arg(long, default_value = "calm", value_name = "PLAN")]
     pub(crate) faults: String,
     /// Serve the items of a JSON-lines file instead of generated ones

@@ -17,7 +17,7 @@ pub(super) struct ApiError {
     message: String,
     /// Only the newer envelope has one.
     status: Option<&'static str>,
-    details: Option<Value>,
+    details: Option<Box<Value>>,
     location: Option<&'static str>,
 }
 
@@ -40,7 +40,7 @@ impl ApiError {
 
     fn with_info(mut self, reason: &str, metadata: Value) -> Self {
         let info = json!({ "@type": ERROR_INFO, "reason": reason, "domain": "googleapis.com", "metadata": metadata });
-        self.details = Some(json!([info]));
+        self.details = Some(Box::new(json!([info])));
         self
     }
 
@@ -146,7 +146,7 @@ impl ApiError {
             error["status"] = json!(status);
         }
         if let Some(details) = &self.details {
-            error["details"] = details.clone();
+            error["details"] = (**details).clone();
         }
         json!({ "error": error })
     }

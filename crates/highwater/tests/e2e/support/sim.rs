@@ -1,4 +1,4 @@
-//! `highwater simulate hn` as a child process.
+//! `highwater simulate` as a child process.
 
 use std::{
     io::{BufRead, BufReader},
@@ -22,10 +22,18 @@ pub(crate) enum Publish {
 }
 
 impl Sim {
-    /// With `--items`, `--seed` and the like; `faults` is a preset or a file.
+    /// Hacker News, with `--items`, `--seed` and the like; `faults` is a preset or a file.
     pub(crate) fn start(items: u32, faults: &str) -> Sim {
+        Sim::of("hn", items, faults)
+    }
+
+    pub(crate) fn gmail(items: u32, faults: &str) -> Sim {
+        Sim::of("gmail", items, faults)
+    }
+
+    fn of(api: &str, items: u32, faults: &str) -> Sim {
         let mut command = Command::new(program());
-        command.args(["simulate", "hn", "--listen", "127.0.0.1:0", "--quiet", "--faults", faults]);
+        command.args(["simulate", api, "--listen", "127.0.0.1:0", "--quiet", "--faults", faults]);
         command.args(["--items", &items.to_string(), "--seed", "7"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
