@@ -83,8 +83,7 @@ impl Meter {
     }
 
     fn forget(&mut self, now: Duration) {
-        while let Some((at, cost)) = self.used.front().copied().filter(|(at, _)| *at + MINUTE <= now) {
-            debug_assert!(at <= now);
+        while let Some((_, cost)) = self.used.front().copied().filter(|(at, _)| *at + MINUTE <= now) {
             self.used_units -= cost;
             self.used.pop_front();
         }
@@ -108,13 +107,11 @@ impl Meter {
     fn room_for(&self, cost: u32) -> Duration {
         let max = self.quota.per_minute.map_or(u32::MAX, |max| max.get());
         let mut left = self.used_units;
-        for (at, used) in &self.used {
+        let enough = self.used.iter().find(|(_, used)| {
             left -= used;
-            if left + cost <= max {
-                return *at + MINUTE;
-            }
-        }
-        MINUTE
+            left + cost <= max
+        });
+        enough.or(self.used.back()).map_or(MINUTE, |(at, _)| *at + MINUTE)
     }
 
     fn count_refusal(&mut self, refusal: Refusal, now: Duration) -> Refusal {
