@@ -55,6 +55,7 @@ impl<S: Simulator> SimTransport<S> {
         let verb = Verb::parse(request.method.as_str())
             .ok_or_else(|| Failure::new(FailureKind::Internal, "no simulated API knows this method"))?;
         let asked = SimRequest::with_headers(&request.path, &request.headers).sending(verb, &request.body);
+        let _in_flight = self.sim.in_flight().enter();
         let answer = self.sim.answer(&asked, self.time.now());
         self.carry_out(answer).await
     }

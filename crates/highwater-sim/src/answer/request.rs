@@ -14,6 +14,7 @@ pub struct SimRequest<'a> {
     pub tag: IfNoneMatch<'a>,
     pub arrival: Arrival,
     pub authorization: Option<&'a str>,
+    pub content_type: Option<&'a str>,
     pub body: &'a [u8],
 }
 
@@ -27,6 +28,7 @@ impl<'a> SimRequest<'a> {
             tag: IfNoneMatch::Unasked,
             arrival: Arrival::FirstHand,
             authorization: None,
+            content_type: None,
             body: &[],
         }
     }
@@ -45,6 +47,7 @@ impl<'a> SimRequest<'a> {
             request.tag = IfNoneMatch::Shown(shown);
         }
         request.authorization = text(header::AUTHORIZATION);
+        request.content_type = text(header::CONTENT_TYPE);
         request
     }
 
@@ -54,6 +57,10 @@ impl<'a> SimRequest<'a> {
 
     pub const fn authorized(self, authorization: &'a str) -> Self {
         SimRequest { authorization: Some(authorization), ..self }
+    }
+
+    pub const fn typed(self, content_type: &'a str) -> Self {
+        SimRequest { content_type: Some(content_type), ..self }
     }
 
     pub const fn accepting(self, encoding: AcceptEncoding) -> Self {
@@ -70,6 +77,8 @@ impl<'a> SimRequest<'a> {
 pub enum Verb {
     Get,
     Post,
+    Put,
+    Patch,
     Delete,
 }
 
@@ -78,6 +87,8 @@ impl Verb {
         match method {
             "GET" => Some(Verb::Get),
             "POST" => Some(Verb::Post),
+            "PUT" => Some(Verb::Put),
+            "PATCH" => Some(Verb::Patch),
             "DELETE" => Some(Verb::Delete),
             _ => None,
         }

@@ -87,6 +87,7 @@ impl<'a> Head<'a> {
             15 if name.eq_ignore_ascii_case("accept-encoding") => self.request.encoding = AcceptEncoding::parse(value),
             15 if name.eq_ignore_ascii_case(IfNoneMatch::WISH) => self.request.tag = self.request.tag.wished(value),
             13 if name.eq_ignore_ascii_case("authorization") => self.request.authorization = Some(value),
+            12 if name.eq_ignore_ascii_case("content-type") => self.request.content_type = Some(value),
             14 if name.eq_ignore_ascii_case("content-length") && value != "0" => self.announce(value)?,
             17 if name.eq_ignore_ascii_case("transfer-encoding") => return Err(StatusCode::BAD_REQUEST),
             _ => {}
@@ -246,7 +247,7 @@ mod tests {
         assert_eq!(head.request.authorization, Some("Bearer x"));
         let refused = parse(text.as_bytes(), Takes::Bodies(2));
         assert!(matches!(refused, Parsed::Refused(StatusCode::PAYLOAD_TOO_LARGE)));
-        assert!(matches!(parse(b"PATCH / HTTP/1.1\r\n\r\n", takes), Parsed::Refused(StatusCode::METHOD_NOT_ALLOWED)));
+        assert!(matches!(parse(b"TRACE / HTTP/1.1\r\n\r\n", takes), Parsed::Refused(StatusCode::METHOD_NOT_ALLOWED)));
     }
 
     #[test]

@@ -27,7 +27,7 @@ async fn a_transport_brings_methods_bodies_and_credentials() {
     let sim = sim("[token]\nlifetime_s = 100");
     let clock = Clock::simulated(Timestamp::from_millis(START));
     let transport = SimTransport::new(sim, clock.clone(), Duration::ZERO).allowing(64 << 20);
-    let form = "grant_type=refresh_token&client_id=x&client_secret=y&refresh_token=sim-refresh-token";
+    let form = "grant_type=refresh_token&client_id=sim-client&client_secret=sim-secret&refresh_token=sim-refresh-token";
     let token = transport.send(Request::post("/token", FORM, form)).await.unwrap();
     let token: Value = serde_json::from_slice(&token.body).unwrap();
     let mut request = Request::get("/gmail/v1/users/me/profile");
@@ -38,9 +38,10 @@ async fn a_transport_brings_methods_bodies_and_credentials() {
     let expired = transport.send(request).await.unwrap();
     assert_eq!(expired.status, 401);
     assert!(expired.headers.contains_key(header::WWW_AUTHENTICATE));
-    let page = "/o/oauth2/v2/auth?client_id=x&redirect_uri=http://a/&response_type=code&scope=https://mail.google.com/";
+    let page = "/o/oauth2/v2/auth?client_id=sim-client&redirect_uri=http://127.0.0.1:9/&response_type=code\
+        &scope=https://mail.google.com/&state=s&code_challenge=c";
     let sent_on = transport.send(Request::get(page)).await.unwrap();
-    assert!(sent_on.headers[header::LOCATION].to_str().unwrap().starts_with("http://a/?code=4%2F"));
+    assert!(sent_on.headers[header::LOCATION].to_str().unwrap().starts_with("http://127.0.0.1:9/?code=4%2F"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,7 +69,7 @@ async fn bodies_are_taken_over_http2() {
     assert!(sim.truth(0, 1, Duration::ZERO)[0].label_ids.contains(&"STARRED".to_owned()));
     let target = format!("/gmail/v1/users/me/messages/{id}");
     assert_eq!(ask(Method::DELETE, &target, String::new()).await.0, 204);
-    assert_eq!(ask(Method::PATCH, &target, String::new()).await.0, 405);
+    assert_eq!(ask(Method::OPTIONS, &target, String::new()).await.0, 405);
     drop(sender);
     shutdown.cancel();
     serving.await.unwrap().unwrap();
