@@ -2,12 +2,12 @@
 //! [`GmailSim::answer`] is told how long ago the simulation started, and the constructor what time it was then.
 //!
 //! Methods: `getProfile`, `messages.list/get/modify/trash/untrash/delete/batchModify/batchDelete/import/insert`,
-//! `attachments.get`, `history.list`, `labels.list/get`, `threads.list/get`; beside them `POST /token` and
-//! `GET /o/oauth2/v2/auth`. The access token [`ACCESS_TOKEN`] and the refresh token [`REFRESH_TOKEN`] need no consent.
-//! `fields` is accepted and ignored.
+//! `attachments.get`, `history.list`, `labels.list/get/create/update/patch/delete`, `threads.list/get`, and batches of
+//! them; uploads as JSON, media and multipart. Beside them `POST /token`, `POST /revoke` and `GET /o/oauth2/v2/auth`.
+//! The access token [`ACCESS_TOKEN`] and the refresh token [`REFRESH_TOKEN`] need no consent.
 //!
-//! Pages of its own, free of faults and quota: `/_sim/stats` (counters as JSON), `/_sim/truth?from=` (a JSON line a
-//! message, a page at a time), and pages that make something happen at once:
+//! Pages of its own, free of faults and quota, by GET or POST: `/_sim/stats` (counters as JSON), `/_sim/truth?from=` (a
+//! JSON line a message, a page at a time), and pages that make something happen at once:
 //!
 //! | page | what happens |
 //! |---|---|
@@ -18,15 +18,19 @@
 //! | `/_sim/label?id=ID[&add=A,B][&remove=C]` | its labels change |
 //! | `/_sim/expire_history` | history before now is forgotten |
 //! | `/_sim/expire_tokens` | access tokens end |
-//! | `/_sim/revoke` | refresh tokens end |
+//! | `/_sim/revoke` | refresh tokens end, and access tokens with them |
+//! | `/_sim/penalty[?for_s=N]` | the penalty box |
 //! | `/_sim/down?for_ms=N` | every request to the API is reset |
 
+mod batch;
 mod call;
 mod changes;
 mod control;
 mod counts;
 mod error;
 mod fault;
+mod fields;
+mod label_writes;
 mod labels;
 mod letter;
 mod life;
@@ -35,6 +39,7 @@ mod mailbox;
 mod message;
 mod meter;
 mod mime;
+mod multipart;
 mod oauth;
 mod pages;
 mod params;
@@ -141,6 +146,8 @@ impl GmailSim {
         match Route::parse(request) {
             Route::Call(call) => self.call(&call, request, now),
             Route::Token => at_once(self.token(request.body, now)),
+            Route::Revoke(params) => at_once(self.revoke(&params, request.body, now)),
+            Route::Batch => self.batch(request, now),
             Route::Authorize(params) => at_once(self.authorize(&params, now)),
             Route::Page(page, params) => at_once(Reply::Full(self.page(page, &params, now))),
             Route::Unknown => {

@@ -9,6 +9,7 @@ use super::{
     GmailSim, Inside, Outcome,
     error::ApiError,
     fault::GmailFault,
+    fields::Fields,
     mailbox::Entry,
     message::{Format, Painter, attachment_path},
     meter::Refusal,
@@ -79,21 +80,23 @@ impl GmailSim {
         let access = inside.keys.access(token.trim(), now).ok_or_else(ApiError::bad_token)?;
         let cost = call.method.cost(self.plan.quota.table);
         if let Err(refusal) = inside.meter.admit(cost, now) {
-            inside.counts.refused_by_quota += 1;
-            if let Refusal::Until(until) = refusal {
+            inside.counts.count_throttled(refusal.as_str());
+            if let Refusal::Until(until) | Refusal::Boxed(until) = refusal {
                 inside.closed.close(now, until);
             }
             return Err(self.refusal(refusal));
         }
-        inside.counts.quota_units += u64::from(cost);
+        inside.counts.count_units(call.method.as_str(), cost);
         if access.subject == Subject::Nobody {
             return Err(ApiError::failed_precondition());
         }
         let user = super::params::decode(call.user);
-        if user != "me" && user != self.plan.mailbox.address {
-            return Err(ApiError::forbidden(format!("Delegation denied for {}", self.plan.mailbox.address)));
+        let own = self.account(&access);
+        if user != "me" && user != own {
+            return Err(ApiError::forbidden(format!("Delegation denied for {own}")));
         }
         permitted(call, &access)?;
+        understood(call)?;
         Ok(access)
     }
 
@@ -104,14 +107,17 @@ impl GmailSim {
             Refusal::Throttled(Throttle::User) => ApiError::user_rate(),
             Refusal::Throttled(Throttle::Project) => ApiError::project_rate(),
             Refusal::Throttled(Throttle::Backend) => ApiError::backend_throttle(),
-            Refusal::Until(until) => ApiError::retry_after(self.plan.penalty.status, &self.clock(until)),
+            Refusal::Throttled(Throttle::Exceeded) => ApiError::quota_exceeded(),
+            Refusal::Until(until) | Refusal::Boxed(until) => {
+                ApiError::retry_after(self.plan.penalty.status, &self.clock(until))
+            }
             Refusal::Concurrent => ApiError::concurrent(),
             Refusal::Daily => ApiError::daily(),
         }
     }
 
     /// As the texts of refusals have it: ISO 8601 with milliseconds.
-    fn clock(&self, at: Duration) -> String {
+    pub(super) fn clock(&self, at: Duration) -> String {
         let time = Timestamp::from_millisecond(self.wall(at)).unwrap_or_default().to_zoned(TimeZone::UTC);
         time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
     }
@@ -144,25 +150,43 @@ impl GmailSim {
         now: Duration,
     ) -> Outcome {
         match call.method {
-            Method::Profile => Ok(self.profile(&inside)),
+            Method::Profile => Ok(self.profile(&inside, access)),
             Method::MessagesList | Method::ThreadsList => self.list(&mut inside, call, fault, now),
             Method::HistoryList => self.changes(&mut inside, &call.params, fault, now),
             Method::LabelsList => Ok(json!({ "labels": inside.mailbox.catalogue.list() })),
             Method::LabelsGet => self.label(&inside, call.id).ok_or_else(ApiError::not_found),
-            Method::MessagesGet | Method::ThreadsGet | Method::AttachmentsGet => self.get(inside, call, access, fault),
-            _ => self.write(&mut inside, call, request.body, now),
+            Method::MessagesGet | Method::ThreadsGet | Method::AttachmentsGet => {
+                self.get(inside, call, access, fault, now)
+            }
+            Method::LabelsCreate | Method::LabelsUpdate | Method::LabelsPatch | Method::LabelsDelete => {
+                self.write_label(&mut inside, call, request.body, now)
+            }
+            _ => self.write(&mut inside, call, request, now),
         }
     }
 
-    fn profile(&self, inside: &Inside) -> Value {
+    /// Whose token it is.
+    fn account(&self, access: &Access) -> &str {
+        let other = self.plan.token.account.as_deref().filter(|_| access.subject == Subject::Other);
+        other.unwrap_or(&self.plan.mailbox.address)
+    }
+
+    fn profile(&self, inside: &Inside, access: &Access) -> Value {
         let mailbox = &inside.mailbox;
         let threads: std::collections::BTreeSet<u64> = mailbox.listed(..).map(|(_, entry)| entry.thread).collect();
         json!({
-            "emailAddress": self.plan.mailbox.address,
+            "emailAddress": self.account(access),
             "messagesTotal": mailbox.listed(..).count(),
             "threadsTotal": threads.len(),
             "historyId": mailbox.history.current().to_string(),
         })
+    }
+
+    /// The part that an id names, while it does.
+    fn attached(&self, id: &str, now: Duration) -> Option<String> {
+        let (path, given) = attachment_path(id)?;
+        let lifetime = self.plan.body.attachment_id_s.map(|seconds| Duration::from_secs(u64::from(seconds)));
+        lifetime.is_none_or(|lifetime| now < given + lifetime).then_some(path)
     }
 
     /// Bodies are made after the mailbox is let go.
@@ -172,6 +196,7 @@ impl GmailSim {
         call: &Call<'_>,
         access: &Access,
         fault: Option<GmailFault>,
+        now: Duration,
     ) -> Outcome {
         let format = Format::parse(&call.params)?;
         let narrow = access.scopes.iter().any(|scope| scope == METADATA);
@@ -188,10 +213,11 @@ impl GmailSim {
         let author = inside.mailbox.author.clone();
         drop(inside);
         let first = found.first().ok_or_else(ApiError::not_found)?;
-        let painter = Painter { seed: self.seed, format, padded: self.plan.body.padded, params: &call.params, fault };
+        let painter =
+            Painter { seed: self.seed, format, padded: self.plan.body.padded, params: &call.params, now, fault };
         if call.method == Method::AttachmentsGet {
             let message = mime::parse(&first.raw(&author));
-            let part = attachment_path(call.attachment).and_then(|path| message.at(&path).cloned());
+            let part = self.attached(call.attachment, now).and_then(|path| message.at(&path).cloned());
             let part = part.ok_or_else(|| ApiError::invalid("Invalid attachment token"))?;
             return Ok(json!({ "size": part.body.len(), "data": painter.encode(&part.body) }));
         }
@@ -218,4 +244,15 @@ fn permitted(call: &Call<'_>, access: &Access) -> Result<(), ApiError> {
         return Err(ApiError::forbidden("Metadata scope does not support 'q' parameter"));
     }
     Ok(())
+}
+
+/// Google refuses parameters that it does not know.
+fn understood(call: &Call<'_>) -> Result<(), ApiError> {
+    if let Some(unknown) = call.params.names().find(|name| !call.method.knows(name)) {
+        return Err(ApiError::invalid(format!(
+            "Invalid JSON payload received. Unknown name \"{unknown}\": Cannot bind query parameter. Field '{unknown}' \
+             could not be found in request message."
+        )));
+    }
+    Fields::of(&call.params).map(drop)
 }

@@ -47,9 +47,10 @@ impl GmailSim {
         let catalogue = &inside.mailbox.catalogue;
         let rest = records.iter().filter(|record| record.id > after);
         let mut shown = rest.filter_map(|record| Some((record.id, wanted.show(record, catalogue)?)));
-        let page: Vec<(u64, Value)> = shown.by_ref().take(limit).collect();
+        let mut page: Vec<(u64, Value)> = shown.by_ref().take(limit).collect();
         let more = shown.next().is_some();
         let last = page.last().map(|(id, _)| *id);
+        swap(&mut page, |id| inside.mailbox.history.is_swapped(id));
         let mut answer = json!({ "historyId": current });
         if !page.is_empty() {
             answer["history"] = page.into_iter().map(|(_, record)| record).collect();
@@ -58,6 +59,18 @@ impl GmailSim {
             answer["nextPageToken"] = json!(inside.pages.issue(params, At::Record(last), now));
         }
         Ok(answer)
+    }
+}
+
+/// Order is promised, and was seen broken.
+fn swap(page: &mut [(u64, Value)], swapped: impl Fn(u64) -> bool) {
+    let mut at = 0;
+    while at + 1 < page.len() {
+        if swapped(page[at].0) {
+            page.swap(at, at + 1);
+            at += 1;
+        }
+        at += 1;
     }
 }
 

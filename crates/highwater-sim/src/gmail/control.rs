@@ -11,6 +11,7 @@ use super::{
     labels::{Catalogue, Labels},
     letter::Author,
     mailbox::{Entry, State, hex},
+    message::size_estimate,
     params::Params,
 };
 use crate::answer::{JSON, JSON_LINES, Message};
@@ -30,6 +31,9 @@ pub struct MessageTruth {
     pub internal_date: i64,
     pub sha256: String,
     pub size: usize,
+    pub size_estimate: u64,
+    /// Of its last change.
+    pub history_id: u64,
     pub state: MessageState,
     /// How often it was asked for.
     pub gets: u32,
@@ -38,26 +42,29 @@ pub struct MessageTruth {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageState {
     Present,
-    /// For good; the rest is as it was before.
-    Deleted,
+    /// For good, at this time (milliseconds since 1970); the rest is as it was before.
+    Deleted(i64),
     /// Listed, and never to be had: a dead letter is right. The fault is what every late request meets.
     Unreachable(super::GmailFault),
 }
 
 impl MessageTruth {
     fn line(&self) -> Value {
-        let (state, reason) = match self.state {
-            MessageState::Present => ("present", None),
-            MessageState::Deleted => ("deleted", None),
-            MessageState::Unreachable(fault) => ("unreachable", Some(fault.as_str())),
-        };
         let mut line = json!({
             "n": self.n, "id": self.id, "threadId": self.thread_id, "labelIds": self.label_ids,
-            "internalDate": self.internal_date.to_string(), "sha256": self.sha256, "size": self.size, "state": state,
-            "gets": self.gets,
+            "internalDate": self.internal_date.to_string(), "sha256": self.sha256, "size": self.size,
+            "sizeEstimate": self.size_estimate, "historyId": self.history_id.to_string(), "gets": self.gets,
         });
-        if let Some(reason) = reason {
-            line["reason"] = json!(reason);
+        match self.state {
+            MessageState::Present => line["state"] = json!("present"),
+            MessageState::Deleted(at) => {
+                line["state"] = json!("deleted");
+                line["deletedAt"] = json!(at.to_string());
+            }
+            MessageState::Unreachable(fault) => {
+                line["state"] = json!("unreachable");
+                line["reason"] = json!(fault.as_str());
+            }
         }
         line
     }
@@ -87,7 +94,7 @@ impl GmailSim {
         let raw = entry.raw(author);
         let hash = digest(&SHA256, &raw);
         let state = match (entry.state, self.dice.lasting(entry.id)) {
-            (State::Deleted, _) => MessageState::Deleted,
+            (State::Deleted(at), _) => MessageState::Deleted(self.wall(at)),
             (State::Present, Some(fault)) => MessageState::Unreachable(fault),
             (State::Present, None) => MessageState::Present,
         };
@@ -99,6 +106,8 @@ impl GmailSim {
             internal_date: entry.date(),
             sha256: hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect(),
             size: raw.len(),
+            size_estimate: size_estimate(self.seed, entry, raw.len()),
+            history_id: entry.history,
             state,
             gets: entry.gets,
         }
@@ -168,6 +177,11 @@ impl GmailSim {
             "revoke" => {
                 inside.keys.revoke();
                 Ok(json!({ "done": page }))
+            }
+            "penalty" => {
+                let until = now + Duration::from_secs(number(params, "for_s")?.unwrap_or(900));
+                inside.meter.punish(until);
+                Ok(json!({ "until": self.clock(until) }))
             }
             "down" => {
                 let ms = number(params, "for_ms")?.ok_or("`for_ms` is missing")?;

@@ -87,6 +87,22 @@ impl ApiError {
         ApiError::older(StatusCode::FORBIDDEN, "dailyLimitExceeded", "Daily Limit Exceeded")
     }
 
+    pub(super) fn quota_exceeded() -> Self {
+        ApiError::older(StatusCode::FORBIDDEN, "quotaExceeded", "Quota exceeded.")
+    }
+
+    pub(super) fn switched_off() -> Self {
+        let text =
+            "Gmail API has not been used in project 123456789012 before or it is disabled. Enable it, then retry.";
+        let code = StatusCode::FORBIDDEN;
+        ApiError::newer(code, "accessNotConfigured", "usageLimits", "PERMISSION_DENIED", text)
+            .with_info("SERVICE_DISABLED", json!({ "service": "gmail.googleapis.com" }))
+    }
+
+    pub(super) fn conflict(text: impl Into<String>) -> Self {
+        ApiError::newer(StatusCode::CONFLICT, "aborted", "global", "ABORTED", text)
+    }
+
     pub(super) fn backend(code: StatusCode) -> Self {
         let (text, status) = match code {
             StatusCode::INTERNAL_SERVER_ERROR => ("Internal error encountered.", "INTERNAL"),

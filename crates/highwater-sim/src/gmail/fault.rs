@@ -30,6 +30,8 @@ pub enum GmailFault {
     InvalidPageToken,
     RawMissing,
     RawTruncated,
+    RawUndecodable,
+    SwitchedOff,
     Html,
     CutJson,
     Reset,
@@ -40,7 +42,7 @@ pub enum GmailFault {
 }
 
 impl GmailFault {
-    pub const ALL: [GmailFault; 20] = [
+    pub const ALL: [GmailFault; 22] = [
         GmailFault::Internal,
         GmailFault::BadGateway,
         GmailFault::Unavailable,
@@ -54,6 +56,8 @@ impl GmailFault {
         GmailFault::InvalidPageToken,
         GmailFault::RawMissing,
         GmailFault::RawTruncated,
+        GmailFault::RawUndecodable,
+        GmailFault::SwitchedOff,
         GmailFault::Html,
         GmailFault::CutJson,
         GmailFault::Reset,
@@ -78,6 +82,8 @@ impl GmailFault {
             GmailFault::InvalidPageToken => "invalid-page-token",
             GmailFault::RawMissing => "raw-missing",
             GmailFault::RawTruncated => "raw-truncated",
+            GmailFault::RawUndecodable => "raw-undecodable",
+            GmailFault::SwitchedOff => "403-off",
             GmailFault::Html => "html",
             GmailFault::CutJson => "cut-json",
             GmailFault::Reset => "reset",
@@ -92,7 +98,7 @@ impl GmailFault {
     /// after a write nobody could tell what was done.
     const fn fits(self, method: Method) -> bool {
         match self {
-            GmailFault::NotFound | GmailFault::RawMissing | GmailFault::RawTruncated => {
+            GmailFault::NotFound | GmailFault::RawMissing | GmailFault::RawTruncated | GmailFault::RawUndecodable => {
                 matches!(method, Method::MessagesGet)
             }
             GmailFault::EmptyPage | GmailFault::InvalidPageToken => method.is_paged(),
@@ -108,6 +114,7 @@ impl GmailFault {
             GmailFault::TooMany
                 | GmailFault::RateLimit
                 | GmailFault::Unauthorized
+                | GmailFault::SwitchedOff
                 | GmailFault::EmptyPage
                 | GmailFault::InvalidPageToken
                 | GmailFault::Slow

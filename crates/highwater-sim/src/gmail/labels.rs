@@ -58,6 +58,11 @@ impl Labels {
         self.0 == 0
     }
 
+    /// Of a set of one.
+    const fn bit(self) -> usize {
+        self.0.trailing_zeros() as usize
+    }
+
     /// One of the five categories.
     pub(super) const fn category(nth: u64) -> Labels {
         Labels(1 << (9 + nth % 5))
@@ -75,7 +80,18 @@ impl BitOr for Labels {
 /// What the bits are called. The last few are known to messages but not to `labels.list`.
 #[derive(Debug)]
 pub(super) struct Catalogue {
-    user: Vec<String>,
+    /// A label that was deleted leaves its place empty: ids are not used again.
+    user: Vec<Option<String>>,
+}
+
+/// Why a label cannot be made, renamed or deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LabelError {
+    Unknown,
+    Exists,
+    Nameless,
+    Full,
+    System,
 }
 
 impl Catalogue {
@@ -96,7 +112,7 @@ impl Catalogue {
             let mut rng = SplitMix64::new(seed.hash(Purpose::MailLabel, nth as u64 | 1 << 40));
             format!("{} {}", PLACES[rng.below(PLACES.len() as u64) as usize], nth + 1)
         };
-        Catalogue { user: (0..user).map(name).collect() }
+        Catalogue { user: (0..user).map(name).map(Some).collect() }
     }
 
     pub(super) fn user_count(&self) -> u64 {
@@ -133,11 +149,50 @@ impl Catalogue {
     }
 
     pub(super) fn one(&self, label: Labels) -> Value {
-        self.describe(label.0.trailing_zeros() as usize)
+        self.describe(label.bit())
     }
 
-    fn listed(&self) -> impl Iterator<Item = usize> + use<> {
-        0..SYSTEM.len() + self.user.len()
+    pub(super) fn create(&mut self, name: &str) -> Result<Labels, LabelError> {
+        self.check(name)?;
+        if self.user.len() >= USER_MAX {
+            return Err(LabelError::Full);
+        }
+        self.user.push(Some(name.to_owned()));
+        Ok(self.user(self.user_count() - 1))
+    }
+
+    pub(super) fn rename(&mut self, id: &str, name: &str) -> Result<Labels, LabelError> {
+        let label = self.own(id)?;
+        if self.name(label.bit()) != name {
+            self.check(name)?;
+        }
+        self.user[label.bit() - SYSTEM.len()] = Some(name.to_owned());
+        Ok(label)
+    }
+
+    pub(super) fn delete(&mut self, id: &str) -> Result<Labels, LabelError> {
+        let label = self.own(id)?;
+        self.user[label.bit() - SYSTEM.len()] = None;
+        Ok(label)
+    }
+
+    /// A label that its user may change.
+    fn own(&self, id: &str) -> Result<Labels, LabelError> {
+        let label = self.by_id(id).ok_or(LabelError::Unknown)?;
+        if label.bit() < SYSTEM.len() { Err(LabelError::System) } else { Ok(label) }
+    }
+
+    fn check(&self, name: &str) -> Result<(), LabelError> {
+        if name.trim().is_empty() {
+            return Err(LabelError::Nameless);
+        }
+        let taken = self.listed().any(|bit| self.name(bit).eq_ignore_ascii_case(name));
+        if taken { Err(LabelError::Exists) } else { Ok(()) }
+    }
+
+    fn listed(&self) -> impl Iterator<Item = usize> + use<'_> {
+        let own = (0..self.user.len()).filter(|nth| self.user[*nth].is_some());
+        (0..SYSTEM.len()).chain(own.map(|nth| SYSTEM.len() + nth))
     }
 
     fn describe(&self, bit: usize) -> Value {
@@ -157,6 +212,7 @@ impl Catalogue {
     }
 
     fn name(&self, bit: usize) -> &str {
-        SYSTEM.get(bit).copied().or_else(|| self.user.get(bit - SYSTEM.len()).map(String::as_str)).unwrap_or("")
+        let own = || self.user.get(bit - SYSTEM.len()).and_then(Option::as_deref);
+        SYSTEM.get(bit).copied().or_else(own).unwrap_or("")
     }
 }

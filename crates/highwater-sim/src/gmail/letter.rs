@@ -2,6 +2,7 @@
 
 mod body;
 mod odd;
+mod pool;
 mod words;
 
 use std::fmt::Write;
@@ -9,7 +10,10 @@ use std::fmt::Write;
 use jiff::{Timestamp, tz::TimeZone};
 
 use self::{body::Body, odd::Odd};
+use super::plan::SizePlan;
 use crate::rng::{Purpose, Seed, Share, SplitMix64};
+
+const KB: usize = 1 << 10;
 
 /// What a message is to its mailbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +43,7 @@ pub(super) struct Author {
     pub(super) seed: Seed,
     pub(super) address: String,
     pub(super) odd: Share,
-    pub(super) large: Share,
-    pub(super) large_max: u32,
+    pub(super) size: SizePlan,
 }
 
 impl Author {
@@ -49,7 +52,7 @@ impl Author {
         let mut rng = SplitMix64::new(self.seed.hash(Purpose::Letter, letter.number));
         let mut head = String::with_capacity(1 << 10);
         self.trace(letter, &mut rng, &mut head);
-        self.people(letter, &mut rng, &mut head);
+        self.people(letter, odd, &mut rng, &mut head);
         self.dates_and_ids(letter, odd, &mut head);
         let body = match odd.and_then(|odd| odd.body(&mut rng)) {
             Some(body) => body,
@@ -59,13 +62,16 @@ impl Author {
         odd.inspect(|odd| odd.extra_headers(&mut rng, &mut raw));
         raw.extend_from_slice(b"MIME-Version: 1.0\r\n");
         body.write(&mut raw);
-        raw
+        match odd {
+            Some(odd) => odd.cut(raw),
+            None => raw,
+        }
     }
 
     /// What the `Date` header says, in milliseconds; `None` if it is missing or says nothing.
     pub(super) fn header_date(&self, letter: &Letter) -> Option<i64> {
         match self.oddity(letter.number) {
-            Some(Odd::NoDate | Odd::AbsurdDate) => None,
+            Some(Odd::NoDate | Odd::AbsurdDate | Odd::NoHeaders) => None,
             _ => Some(letter.date / 1_000 * 1_000),
         }
     }
@@ -76,15 +82,21 @@ impl Author {
     }
 
     fn ordinary(&self, number: u64, rng: &mut SplitMix64) -> Body {
-        if self.large.hit(self.seed.hash(Purpose::Attachment, number)) {
-            let size = u64::from(self.large_max) / 10 + rng.below(u64::from(self.large_max) * 9 / 10 + 1);
-            return Body::with_attachments(rng, &[size as usize]);
+        let (hash, size) = (self.seed.hash(Purpose::Attachment, number), &self.size);
+        if share(size.large).hit(hash) {
+            let bytes = u64::from(size.large_max) / 10 + rng.below(u64::from(size.large_max) * 9 / 10 + 1);
+            return Body::with_attachments(rng, &[bytes as usize]);
+        }
+        if let Some(kb) = size.size_kb {
+            let attached = share(size.attachments).hit(crate::rng::mix(hash)).then_some(size.attachment_kb);
+            return Body::sized(rng, kb.get() as usize * KB, attached.map(|kb| kb as usize * KB));
         }
         match rng.below(100) {
             0..50 => Body::plain(rng),
             50..80 => Body::alternative(rng),
             80..83 => Body::html(rng),
             83..86 => Body::calendar(rng),
+            86..89 => Body::inline_image(rng),
             _ => {
                 let sizes: Vec<usize> = (0..=rng.below(3)).map(|_| 300 + rng.below(12_000) as usize).collect();
                 Body::with_attachments(rng, &sizes)
@@ -109,12 +121,15 @@ impl Author {
         }
     }
 
-    fn people(&self, letter: &Letter, rng: &mut SplitMix64, head: &mut String) {
+    fn people(&self, letter: &Letter, odd: Option<Odd>, rng: &mut SplitMix64, head: &mut String) {
         let other = words::person(rng);
+        let other = odd.and_then(Odd::person).map_or(other, str::to_owned);
         let own = format!("Ann Example <{}>", self.address);
         let outgoing = matches!(letter.nature, Nature::Sent | Nature::Draft);
         let (from, to) = if outgoing { (&own, &other) } else { (&other, &own) };
-        line(head, format_args!("From: {from}"));
+        if odd != Some(Odd::NoFrom) {
+            line(head, format_args!("From: {from}"));
+        }
         line(head, format_args!("To: {to}"));
         if rng.chance(1, 5) {
             line(head, format_args!("Cc: {},\r\n {}", words::person(rng), words::person(rng)));
@@ -126,7 +141,9 @@ impl Author {
         let about = letter.parent.unwrap_or(letter.number);
         let subject = words::subject(&mut SplitMix64::new(self.seed.hash(Purpose::Words, about)));
         let prefix = if letter.parent.is_some() { "Re: " } else { "" };
-        line(head, format_args!("Subject: {prefix}{subject}"));
+        if odd != Some(Odd::EightBitHeaders) {
+            line(head, format_args!("Subject: {prefix}{subject}"));
+        }
     }
 
     fn dates_and_ids(&self, letter: &Letter, odd: Option<Odd>, head: &mut String) {
@@ -151,6 +168,10 @@ impl Author {
     }
 }
 
+fn share(share: f64) -> Share {
+    Share::new(share).unwrap_or(Share::NONE)
+}
+
 fn line(head: &mut String, text: std::fmt::Arguments<'_>) {
     write!(head, "{text}\r\n").expect("a String takes every character");
 }
@@ -171,8 +192,7 @@ mod tests {
             seed: Seed(3),
             address: "ann@example.com".to_owned(),
             odd: Share::new(odd).unwrap(),
-            large: Share::NONE,
-            large_max: 1_000_000,
+            size: SizePlan { large_max: 1_000_000, ..SizePlan::default() },
         }
     }
 
@@ -209,8 +229,23 @@ mod tests {
 
     #[test]
     fn a_large_letter_is_large() {
-        let author = Author { large: Share::new(1.0).unwrap(), ..author(0.0) };
+        let author =
+            Author { size: SizePlan { large: 1.0, large_max: 1_000_000, ..SizePlan::default() }, ..author(0.0) };
         let sizes: Vec<usize> = (0..20).map(|number| author.raw(&letter(number)).len()).collect();
         assert!(sizes.iter().all(|size| (100_000..1_500_000).contains(size)), "{sizes:?}");
+    }
+
+    #[test]
+    fn sizes_can_be_asked_for() {
+        let size_kb = std::num::NonZeroU32::new(20);
+        let size = SizePlan { size_kb, attachments: 0.1, attachment_kb: 50, ..SizePlan::default() };
+        let author = Author { size, ..author(0.0) };
+        let sizes: Vec<usize> = (0..1_000).map(|number| author.raw(&letter(number)).len()).collect();
+        let attached = sizes.iter().filter(|size| **size > 60_000).count();
+        assert!((70..130).contains(&attached), "{attached}");
+        let plain = sizes.iter().filter(|size| (20_000..24_000).contains(*size)).count();
+        assert_eq!(plain, 1_000 - attached);
+        let raws: HashSet<Vec<u8>> = (0..1_000).map(|number| author.raw(&letter(number))).collect();
+        assert_eq!(raws.len(), 1_000);
     }
 }

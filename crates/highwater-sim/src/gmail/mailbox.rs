@@ -56,7 +56,8 @@ pub(super) struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Present,
-    Deleted,
+    /// At this time of the simulation.
+    Deleted(Duration),
 }
 
 impl Entry {
@@ -140,7 +141,7 @@ impl Mailbox {
         let Some(at) = self.position(id) else { return false };
         self.record(at, Change::Deleted, now);
         let entry = &mut self.entries[at];
-        entry.state = State::Deleted;
+        entry.state = State::Deleted(now);
         let place = self.place(at);
         self.order.remove(&place);
         true

@@ -1,5 +1,7 @@
 //! Messages as the API shows them, in each format.
 
+use std::time::Duration;
+
 use base64::{
     Engine as _,
     engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD},
@@ -47,20 +49,20 @@ pub(super) struct Painter<'a> {
     pub(super) format: Format,
     pub(super) padded: bool,
     pub(super) params: &'a Params,
+    pub(super) now: Duration,
     pub(super) fault: Option<GmailFault>,
 }
 
 impl Painter<'_> {
     pub(super) fn message(&self, entry: &Entry, labels: Vec<String>, raw: &[u8]) -> Value {
         let parsed = mime::parse(raw);
-        let off = scale(self.seed.hash(Purpose::Odd, entry.id), 3);
         let mut shown = json!({
             "id": hex(entry.id),
             "threadId": hex(entry.thread),
             "snippet": snippet(&parsed),
             "historyId": entry.history.to_string(),
             "internalDate": entry.date().to_string(),
-            "sizeEstimate": raw.len() as u64 + off,
+            "sizeEstimate": size_estimate(self.seed, entry, raw.len()),
         });
         if !labels.is_empty() {
             shown["labelIds"] = json!(labels);
@@ -91,8 +93,15 @@ impl Painter<'_> {
                 text.push('A');
                 Some(text)
             }
+            Some(GmailFault::RawUndecodable) => Some(format!("%{}", self.encode(raw))),
             _ => Some(self.encode(raw)),
         }
+    }
+
+    /// Another one each time: it names the part, how often the message was asked for, and when.
+    fn attachment_id(&self, entry: &Entry, path: &str) -> String {
+        let inner = format!("{path}/{}/{}", entry.gets, self.now.as_millis());
+        format!("{ATTACHMENT}{}", URL_SAFE_NO_PAD.encode(inner))
     }
 
     fn headers(&self, part: &Part) -> Vec<Value> {
@@ -109,7 +118,7 @@ impl Painter<'_> {
         let attached = part.parts.is_empty() && (!part.filename.is_empty() || part.body.len() > INLINE_MAX);
         let mut body = json!({ "size": part.body.len() });
         if attached {
-            body["attachmentId"] = json!(attachment_id(entry, &path));
+            body["attachmentId"] = json!(self.attachment_id(entry, &path));
         } else if part.parts.is_empty() && !part.body.is_empty() {
             body["data"] = json!(self.encode(&part.body));
         }
@@ -125,17 +134,18 @@ impl Painter<'_> {
     }
 }
 
-/// Another one each time: it names the part and how often the message was asked for.
-fn attachment_id(entry: &Entry, path: &str) -> String {
-    let inner = format!("{path}/{}", entry.gets);
-    format!("{ATTACHMENT}{}", URL_SAFE_NO_PAD.encode(inner))
+/// A little off, as the name promises.
+pub(super) fn size_estimate(seed: Seed, entry: &Entry, len: usize) -> u64 {
+    len as u64 + scale(seed.hash(Purpose::Odd, entry.id), 3)
 }
 
-/// The part that an attachment's id names.
-pub(super) fn attachment_path(id: &str) -> Option<String> {
+/// The part that an attachment's id names, and when that id was given.
+pub(super) fn attachment_path(id: &str) -> Option<(String, Duration)> {
     let inner = URL_SAFE_NO_PAD.decode(id.strip_prefix(ATTACHMENT)?).ok()?;
     let text = String::from_utf8(inner).ok()?;
-    text.split_once('/').map(|(path, _)| path.to_owned())
+    let mut words = text.split('/');
+    let (path, _, given) = (words.next()?, words.next()?, words.next()?);
+    Some((path.to_owned(), Duration::from_millis(given.parse().ok()?)))
 }
 
 fn snippet(message: &Part) -> String {

@@ -1,8 +1,11 @@
 //! What a client may use: units in any minute, requests at once, bytes a day, and the penalty box behind it all. It is
 //! told the time.
 
+mod minute;
+
 use std::{collections::VecDeque, time::Duration};
 
+use self::minute::Minute;
 use super::plan::{GmailQuota, PenaltyPlan, Throttle};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -12,9 +15,8 @@ const DAY_S: u64 = 86_400;
 pub(super) struct Meter {
     quota: GmailQuota,
     penalty: PenaltyPlan,
-    /// What was used in the last minute, oldest first.
-    used: VecDeque<(Duration, u32)>,
-    used_units: u32,
+    user: Minute,
+    project: Minute,
     /// When the requests under way end.
     ends: Vec<Duration>,
     day: u64,
@@ -27,19 +29,33 @@ pub(super) struct Meter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     Throttled(Throttle),
-    /// Retry after this moment.
+    /// The minute has room again at this moment.
     Until(Duration),
+    /// In the penalty box until then.
+    Boxed(Duration),
     Concurrent,
     Daily,
+}
+
+impl Refusal {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Refusal::Throttled(shape) => shape.as_str(),
+            Refusal::Until(_) => Throttle::RetryAfter.as_str(),
+            Refusal::Boxed(_) => "penalty",
+            Refusal::Concurrent => "concurrent",
+            Refusal::Daily => "daily",
+        }
+    }
 }
 
 impl Meter {
     pub(super) fn new(quota: &GmailQuota, penalty: &PenaltyPlan) -> Self {
         Meter {
+            user: Minute::new(quota.per_minute.map(|max| max.get())),
+            project: Minute::new(quota.project_per_minute.map(|max| max.get())),
             quota: quota.clone(),
             penalty: penalty.clone(),
-            used: VecDeque::new(),
-            used_units: 0,
             ends: Vec::new(),
             day: 0,
             bytes: 0,
@@ -53,7 +69,7 @@ impl Meter {
     pub(super) fn admit(&mut self, cost: u32, now: Duration) -> Result<(), Refusal> {
         if now < self.boxed_until {
             self.boxed_until += Duration::from_secs(u64::from(self.penalty.extend_s));
-            return Err(Refusal::Until(self.boxed_until));
+            return Err(Refusal::Boxed(self.boxed_until));
         }
         self.forget(now);
         if self.quota.concurrent.is_some_and(|max| self.ends.len() >= max.get() as usize) {
@@ -62,12 +78,15 @@ impl Meter {
         if self.quota.bytes_per_day.is_some_and(|max| self.bytes >= max) {
             return Err(Refusal::Daily);
         }
-        if self.quota.per_minute.is_some_and(|max| self.used_units + cost > max.get()) {
+        if !self.user.has_room(cost, now) {
             let refusal = self.throttle(cost);
             return Err(self.count_refusal(refusal, now));
         }
-        self.used.push_back((now, cost));
-        self.used_units += cost;
+        if !self.project.has_room(cost, now) {
+            return Err(self.count_refusal(Refusal::Throttled(Throttle::Project), now));
+        }
+        self.user.spend(cost, now);
+        self.project.spend(cost, now);
         Ok(())
     }
 
@@ -82,11 +101,12 @@ impl Meter {
         self.bytes += bytes as u64;
     }
 
+    /// Into the penalty box, whatever the refusals were.
+    pub(super) fn punish(&mut self, until: Duration) {
+        self.boxed_until = self.boxed_until.max(until);
+    }
+
     fn forget(&mut self, now: Duration) {
-        while let Some((_, cost)) = self.used.front().copied().filter(|(at, _)| *at + MINUTE <= now) {
-            self.used_units -= cost;
-            self.used.pop_front();
-        }
         self.refusals.retain(|at| *at + MINUTE > now);
         self.ends.retain(|end| *end > now);
         if now.as_secs() / DAY_S != self.day {
@@ -98,20 +118,9 @@ impl Meter {
         let shape = self.quota.shapes[self.refused % self.quota.shapes.len()];
         self.refused += 1;
         match shape {
-            Throttle::RetryAfter => Refusal::Until(self.room_for(cost)),
+            Throttle::RetryAfter => Refusal::Until(self.user.room_at(cost)),
             shape => Refusal::Throttled(shape),
         }
-    }
-
-    /// When the minute has room for `cost` again.
-    fn room_for(&self, cost: u32) -> Duration {
-        let max = self.quota.per_minute.map_or(u32::MAX, |max| max.get());
-        let mut left = self.used_units;
-        let enough = self.used.iter().find(|(_, used)| {
-            left -= used;
-            left + cost <= max
-        });
-        enough.or(self.used.back()).map_or(MINUTE, |(at, _)| *at + MINUTE)
     }
 
     fn count_refusal(&mut self, refusal: Refusal, now: Duration) -> Refusal {
@@ -121,7 +130,7 @@ impl Meter {
         }
         self.refusals.clear();
         self.boxed_until = now + Duration::from_secs(u64::from(self.penalty.for_s));
-        Refusal::Until(self.boxed_until)
+        Refusal::Boxed(self.boxed_until)
     }
 }
 
@@ -170,9 +179,18 @@ mod tests {
         let mut meter = meter(a_minute(1), penalty);
         meter.admit(1, s(0)).unwrap();
         assert_eq!(meter.admit(1, s(1)), Err(Refusal::Throttled(Throttle::Modern)));
-        assert_eq!(meter.admit(1, s(2)), Err(Refusal::Until(s(102))));
-        assert_eq!(meter.admit(1, s(101)), Err(Refusal::Until(s(112))));
+        assert_eq!(meter.admit(1, s(2)), Err(Refusal::Boxed(s(102))));
+        assert_eq!(meter.admit(1, s(101)), Err(Refusal::Boxed(s(112))));
         assert_eq!(meter.admit(1, s(112)), Ok(()));
+    }
+
+    #[test]
+    fn the_project_has_a_minute_of_its_own() {
+        let quota = GmailQuota { project_per_minute: NonZeroU32::new(30), ..a_minute(100) };
+        let mut meter = meter(quota, PenaltyPlan::default());
+        assert_eq!(meter.admit(30, s(0)), Ok(()));
+        assert_eq!(meter.admit(1, s(59)), Err(Refusal::Throttled(Throttle::Project)));
+        assert_eq!(meter.admit(30, s(60)), Ok(()));
     }
 
     #[test]

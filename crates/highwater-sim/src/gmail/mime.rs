@@ -26,6 +26,11 @@ impl Part {
         !self.filename.is_empty() || self.parts.iter().any(Part::has_attachment)
     }
 
+    /// Whether a name of a file contains this, in lower case.
+    pub(super) fn has_file(&self, part: &str) -> bool {
+        self.filename.to_lowercase().contains(part) || self.parts.iter().any(|below| below.has_file(part))
+    }
+
     /// Sub-parts by number: `0`, `1.2`; the part itself by an empty path.
     pub(super) fn at(&self, path: &str) -> Option<&Part> {
         let mut steps = path.split('.').filter(|step| !step.is_empty());

@@ -1,66 +1,28 @@
-//! Credentials: the token endpoint, the consent page that consents at once, and who may do what with which token.
+//! Credentials: the consent page that answers at once, the token endpoint and the revocation of what it gave.
 
 mod jwt;
+mod keys;
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
-use aws_lc_rs::digest::{SHA256, digest};
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{
-    GmailSim,
-    params::Params,
-    plan::TokenPlan,
-    scope::{self, MAIL, MODIFY, READONLY},
+pub(super) use self::{
+    jwt::public_key,
+    keys::{Access, Keys, Subject},
 };
-use crate::{
-    answer::{JSON, Message, Reply},
-    rng::{Purpose, Seed},
-};
+use super::{GmailSim, params::Params, plan::Consent};
+use crate::answer::{JSON, Message, Reply};
 
 /// Always good, for everything.
 pub const ACCESS_TOKEN: &str = "sim-access-token";
-/// Good until the plan revokes it.
+/// Good until it is revoked.
 pub const REFRESH_TOKEN: &str = "sim-refresh-token";
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
-#[derive(Debug)]
-pub(super) struct Keys {
-    seed: Seed,
-    plan: TokenPlan,
-    issued: u64,
-    access: HashMap<String, Access>,
-    refresh: HashMap<String, Vec<String>>,
-    codes: HashMap<String, Code>,
-    revoked: bool,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Access {
-    pub(super) scopes: Vec<String>,
-    pub(super) subject: Subject,
-    expires: Option<Duration>,
-}
-
-/// Whose mailbox a token opens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Subject {
-    Owner,
-    /// A service account that acts for nobody has none.
-    Nobody,
-}
-
-#[derive(Debug)]
-struct Code {
-    scopes: Vec<String>,
-    redirect: String,
-    challenge: Option<(String, String)>,
-}
-
-/// An answer of the token endpoint that is no token.
+/// An answer of these endpoints that is no token.
 #[derive(Debug, PartialEq)]
 struct Denied {
     status: StatusCode,
@@ -72,126 +34,15 @@ impl Denied {
     fn new(error: &'static str, why: impl Into<String>) -> Self {
         let status = match error {
             "invalid_client" | "unauthorized_client" => StatusCode::UNAUTHORIZED,
+            "internal_failure" => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::BAD_REQUEST,
         };
         Denied { status, error, why: why.into() }
     }
-}
 
-impl Keys {
-    pub(super) fn new(seed: Seed, plan: &TokenPlan) -> Self {
-        Keys {
-            seed,
-            plan: plan.clone(),
-            issued: 0,
-            access: HashMap::new(),
-            refresh: HashMap::new(),
-            codes: HashMap::new(),
-            revoked: false,
-        }
-    }
-
-    /// Who holds a token, if it is good.
-    pub(super) fn access(&self, token: &str, now: Duration) -> Option<Access> {
-        if token == ACCESS_TOKEN {
-            return Some(Access { scopes: vec![MAIL.to_owned()], subject: Subject::Owner, expires: None });
-        }
-        self.access.get(token).filter(|access| access.expires.is_none_or(|end| now < end)).cloned()
-    }
-
-    /// From now on no refresh token is good.
-    pub(super) fn revoke(&mut self) {
-        self.revoked = true;
-    }
-
-    /// From now on no access token is good but the one that always is.
-    pub(super) fn expire(&mut self) {
-        self.access.clear();
-    }
-
-    fn issue(&mut self, scopes: Vec<String>, subject: Subject, now: Duration) -> Value {
-        let token = self.secret("ya29.");
-        let lifetime = self.plan.lifetime_s;
-        let expires = Some(now + Duration::from_secs(u64::from(lifetime)));
-        self.access.retain(|_, access| access.expires.is_none_or(|end| now < end));
-        let answer =
-            json!({ "access_token": token, "expires_in": lifetime, "scope": scopes.join(" "), "token_type": "Bearer" });
-        self.access.insert(token, Access { scopes, subject, expires });
-        answer
-    }
-
-    fn secret(&mut self, prefix: &str) -> String {
-        let hash = |nth| self.seed.hash_nth(Purpose::AccessToken, self.issued, nth);
-        let text = format!("{prefix}{:016x}{:016x}", hash(0), hash(1));
-        self.issued += 1;
-        text
-    }
-
-    fn consented(&self, asked: &str) -> Vec<String> {
-        let known = asked.split_whitespace().filter(|asked| scope::ALL.contains(asked));
-        let granted =
-            known.filter(|asked| self.plan.scopes.as_ref().is_none_or(|all| all.iter().any(|one| one == asked)));
-        granted.map(str::to_owned).collect()
-    }
-
-    fn refreshed(&mut self, form: &Params, now: Duration) -> Result<Value, Denied> {
-        let token = form.first("refresh_token").unwrap_or("");
-        let built_in =
-            || self.plan.scopes.clone().unwrap_or_else(|| [MAIL, MODIFY, READONLY].map(str::to_owned).to_vec());
-        let scopes = self.refresh.get(token).cloned().or_else(|| (token == REFRESH_TOKEN).then(built_in));
-        let dead = self.plan.revoked_after_s.is_some_and(|end| now.as_secs() >= u64::from(end)) || self.revoked;
-        let Some(mut scopes) = scopes.filter(|_| !dead) else {
-            return Err(Denied::new("invalid_grant", "Token has been expired or revoked."));
-        };
-        if let Some(narrow) = form.first("scope") {
-            scopes.retain(|scope| narrow.split_whitespace().any(|one| one == scope));
-        }
-        Ok(self.issue(scopes, Subject::Owner, now))
-    }
-
-    fn exchanged(&mut self, form: &Params, now: Duration) -> Result<Value, Denied> {
-        let code = form.first("code").and_then(|code| self.codes.remove(code));
-        let code = code.ok_or_else(|| Denied::new("invalid_grant", "Malformed auth code."))?;
-        if form.first("redirect_uri") != Some(code.redirect.as_str()) {
-            return Err(Denied::new("redirect_uri_mismatch", "Bad Request"));
-        }
-        if let Some((challenge, method)) = &code.challenge {
-            let verifier = form.first("code_verifier");
-            let verifier = verifier.ok_or_else(|| Denied::new("invalid_grant", "Missing code verifier."))?;
-            let shown = match method.as_str() {
-                "S256" => URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes())),
-                _ => verifier.to_owned(),
-            };
-            if shown != *challenge {
-                return Err(Denied::new("invalid_grant", "Invalid code verifier."));
-            }
-        }
-        let refresh = self.secret("1//");
-        self.refresh.insert(refresh.clone(), code.scopes.clone());
-        let mut answer = self.issue(code.scopes, Subject::Owner, now);
-        answer["refresh_token"] = json!(refresh);
-        Ok(answer)
-    }
-
-    fn authorized(&mut self, params: &Params) -> Result<String, &'static str> {
-        let redirect = params.first("redirect_uri").ok_or("redirect_uri is missing")?;
-        params.first("client_id").ok_or("client_id is missing")?;
-        if params.first("response_type") != Some("code") {
-            return Err("response_type must be code");
-        }
-        let mark = if redirect.contains('?') { '&' } else { '?' };
-        let state = params.first("state").map(|state| format!("&state={}", encoded(state))).unwrap_or_default();
-        let scopes = self.consented(params.first("scope").unwrap_or(""));
-        if scopes.is_empty() {
-            return Ok(format!("{redirect}{mark}error=access_denied{state}"));
-        }
-        let method = params.first("code_challenge_method").unwrap_or("plain");
-        let challenge = params.first("code_challenge").map(|challenge| (challenge.to_owned(), method.to_owned()));
-        let scope = encoded(&scopes.join(" "));
-        let code = self.secret("4/");
-        let location = format!("{redirect}{mark}code={}{state}&scope={scope}", encoded(&code));
-        self.codes.insert(code, Code { scopes, redirect: redirect.to_owned(), challenge });
-        Ok(location)
+    fn message(&self) -> Message {
+        let body = json!({ "error": self.error, "error_description": self.why });
+        Message::new(self.status, JSON, body.to_string().into())
     }
 }
 
@@ -200,40 +51,49 @@ impl GmailSim {
     pub(super) fn token(&self, body: &[u8], now: Duration) -> Reply {
         let form = Params::parse(&String::from_utf8_lossy(body));
         let mut inside = self.inside(now);
-        let known = form.first("client_id").is_some_and(|id| !id.is_empty());
-        let answer = match form.first("grant_type") {
-            Some("refresh_token" | "authorization_code") if !known => {
-                Err(Denied::new("invalid_client", "The OAuth client was not found."))
-            }
-            Some("refresh_token") => inside.keys.refreshed(&form, now),
-            Some("authorization_code") => inside.keys.exchanged(&form, now),
-            Some(JWT_BEARER) => self.asserted(&mut inside.keys, form.first("assertion").unwrap_or(""), now),
-            Some(other) => Err(Denied::new("unsupported_grant_type", format!("Invalid grant_type: {other}"))),
-            None => Err(Denied::new("invalid_request", "Missing required parameter: grant_type")),
-        };
-        inside.counts.count_token(answer.as_ref().err().map(|denied| denied.error));
+        let (grant, answer) = self.granted(&mut inside.keys, &form, now);
         Reply::Full(match answer {
-            Ok(token) => Message::json(token.to_string().into()),
-            Err(Denied { status, error, why }) => {
-                let body = json!({ "error": error, "error_description": why });
-                Message::new(status, JSON, body.to_string().into())
+            Ok(token) => {
+                inside.counts.count_token(grant);
+                Message::json(token.to_string().into())
+            }
+            Err(denied) => {
+                inside.counts.count_denial(denied.error);
+                denied.message()
             }
         })
     }
 
-    /// `GET /o/oauth2/v2/auth`: the user agrees at once.
-    pub(super) fn authorize(&self, params: &Params, now: Duration) -> Reply {
-        match self.inside(now).keys.authorized(params) {
-            Ok(location) => Reply::Found { location },
-            Err(why) => {
-                let body = json!({ "error": "invalid_request", "error_description": why });
-                Reply::Full(Message::new(StatusCode::BAD_REQUEST, JSON, body.to_string().into()))
+    fn granted(&self, keys: &mut Keys, form: &Params, now: Duration) -> (&'static str, Result<Value, Denied>) {
+        if keys.fails() {
+            return ("", Err(Denied::new("internal_failure", "Please try again.")));
+        }
+        match form.first("grant_type") {
+            Some("refresh_token") => {
+                ("refresh_token", self.known_client(form).and_then(|()| keys.refreshed(form, now)))
             }
+            Some("authorization_code") => {
+                ("authorization_code", self.known_client(form).and_then(|()| keys.exchanged(form, now)))
+            }
+            Some(JWT_BEARER) => ("jwt-bearer", self.asserted(keys, form.first("assertion").unwrap_or(""), now)),
+            Some(other) => ("", Err(Denied::new("unsupported_grant_type", format!("Invalid grant_type: {other}")))),
+            None => ("", Err(Denied::new("invalid_request", "Missing required parameter: grant_type"))),
         }
     }
 
+    fn known_client(&self, form: &Params) -> Result<(), Denied> {
+        let client = &self.plan.client;
+        if form.first("client_id") != Some(client.id.as_str()) {
+            return Err(Denied::new("invalid_client", "The OAuth client was not found."));
+        }
+        if form.first("client_secret") != Some(client.secret.as_str()) {
+            return Err(Denied::new("invalid_client", "The provided client secret is invalid."));
+        }
+        Ok(())
+    }
+
     fn asserted(&self, keys: &mut Keys, assertion: &str, now: Duration) -> Result<Value, Denied> {
-        let claims = jwt::Claims::parse(assertion)?;
+        let claims = jwt::Claims::parse(assertion, self.plan.client.public_key.as_deref())?;
         claims.check(self.wall(now) / 1_000)?;
         let subject = match claims.sub.as_deref() {
             None => Subject::Nobody,
@@ -248,6 +108,63 @@ impl GmailSim {
         }
         Ok(keys.issue(scopes, subject, now))
     }
+
+    /// `POST /revoke`: the token and everything that came of the same consent.
+    pub(super) fn revoke(&self, params: &Params, body: &[u8], now: Duration) -> Reply {
+        let form = Params::parse(&String::from_utf8_lossy(body));
+        let token = params.first("token").or_else(|| form.first("token")).unwrap_or("");
+        let mut inside = self.inside(now);
+        Reply::Full(if inside.keys.knows(token, now) {
+            inside.keys.revoke();
+            Message::json("{}".into())
+        } else {
+            Denied::new("invalid_token", "Token expired or revoked").message()
+        })
+    }
+
+    /// `GET /o/oauth2/v2/auth`: the user agrees at once, or does not.
+    pub(super) fn authorize(&self, params: &Params, now: Duration) -> Reply {
+        match self.asked(params) {
+            Ok(redirect) => {
+                let given = self.plan.client.consent == Consent::Given;
+                let answer = if given { self.inside(now).keys.authorized(params, redirect) } else { None };
+                let answer = answer.unwrap_or_else(|| "error=access_denied".to_owned());
+                let mark = if redirect.contains('?') { '&' } else { '?' };
+                let state = params.first("state").map(|state| format!("&state={}", encoded(state)));
+                Reply::Found { location: format!("{redirect}{mark}{answer}{}", state.unwrap_or_default()) }
+            }
+            Err(denied) => Reply::Full(denied.message()),
+        }
+    }
+
+    /// Where the answer to a proper question goes. An improper one is answered where it was asked.
+    fn asked<'a>(&self, params: &'a Params) -> Result<&'a str, Denied> {
+        let needed = |name: &str| {
+            let missing = || Denied::new("invalid_request", format!("Missing required parameter: {name}"));
+            params.first(name).filter(|value| !value.is_empty()).ok_or_else(missing)
+        };
+        if needed("client_id")? != self.plan.client.id {
+            return Err(Denied::new("invalid_client", "The OAuth client was not found."));
+        }
+        let redirect = needed("redirect_uri")?;
+        if !is_loopback(redirect) {
+            return Err(Denied::new("redirect_uri_mismatch", "desktop clients are sent back to a loopback address"));
+        }
+        if needed("response_type")? != "code" {
+            return Err(Denied::new("unsupported_response_type", "response_type must be code"));
+        }
+        // Google lets it pass without; nothing that ships should.
+        needed("code_challenge")?;
+        needed("state")?;
+        Ok(redirect)
+    }
+}
+
+fn is_loopback(redirect: &str) -> bool {
+    let host = redirect.strip_prefix("http://").unwrap_or("");
+    ["127.0.0.1", "localhost", "[::1]"]
+        .into_iter()
+        .any(|known| host.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/', '?'])))
 }
 
 fn encoded(text: &str) -> String {

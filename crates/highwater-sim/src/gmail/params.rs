@@ -19,6 +19,10 @@ impl Params {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+
     /// Everything that makes two requests ask the same but for the page.
     pub(super) fn fingerprint(&self) -> u64 {
         let telling = self.0.iter().filter(|(name, _)| !matches!(name.as_str(), "pageToken" | "maxResults"));

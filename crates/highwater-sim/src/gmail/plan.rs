@@ -9,12 +9,13 @@ use serde::Deserialize;
 
 pub use self::{
     parts::{
-        AfterBound, CostTable, GmailBody, GmailMutations, GmailQuota, GmailScript, HistoryPlan, ListPlan, MailboxPlan,
-        PenaltyPlan, SearchDate, SearchPlan, SharesPlan, SizePlan, Throttle, TokenPlan, TokenStyle,
+        AfterBound, ClientPlan, Consent, CostTable, GmailBody, GmailMutations, GmailQuota, GmailScript, HistoryPlan,
+        ListPlan, MailboxPlan, PenaltyPlan, SearchDate, SearchPlan, SharesPlan, SizePlan, Throttle, TokenPlan,
+        TokenStyle,
     },
     preset::{GmailPreset, UnknownGmailPreset},
 };
-use super::{fault::GmailFault, labels};
+use super::{fault::GmailFault, labels, oauth};
 use crate::{
     plan::{LatencyPlan, PlanError},
     rng::Share,
@@ -37,6 +38,7 @@ pub struct GmailPlan {
     pub list: ListPlan,
     pub search: SearchPlan,
     pub history: HistoryPlan,
+    pub client: ClientPlan,
     pub token: TokenPlan,
     pub mutations: GmailMutations,
     pub rates: BTreeMap<GmailFault, f64>,
@@ -58,6 +60,7 @@ impl Default for GmailPlan {
             list: ListPlan::default(),
             search: SearchPlan::default(),
             history: HistoryPlan::default(),
+            client: ClientPlan::default(),
             token: TokenPlan::default(),
             mutations: GmailMutations::default(),
             rates: BTreeMap::new(),
@@ -104,9 +107,14 @@ impl GmailPlan {
             ("size.large", self.size.large),
             ("list.inversions", self.list.inversions),
             ("history.bare", self.history.bare),
+            ("history.swapped", self.history.swapped),
+            ("size.attachments", self.size.attachments),
+            ("token.failures", self.token.failures),
         ] {
             probability(key, share)?;
         }
+        let readable = self.client.public_key.as_deref().is_none_or(|key| oauth::public_key(key).is_some());
+        ensure(readable, "client.public_key", "must be a public key in PEM")?;
         ensure(!self.quota.shapes.is_empty(), "quota.shapes", "must name at least one")?;
         ensure([403, 429].contains(&self.penalty.status), "penalty.status", "must be 403 or 429")?;
         self.check_faults()

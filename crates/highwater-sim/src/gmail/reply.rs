@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
+use serde_json::Value;
 
-use super::{GmailSim, Outcome, error::ApiError, fault::GmailFault, pages, route::Call};
+use super::{GmailSim, Outcome, error::ApiError, fault::GmailFault, fields::Fields, pages, route::Call};
 use crate::answer::{AcceptEncoding, Declared, HTML, JSON, Message, Reply, SimRequest};
 
 /// Below this gzip gains nothing.
@@ -37,6 +38,7 @@ impl GmailSim {
             GmailFault::TooMany => ApiError::backend_throttle(),
             GmailFault::RateLimit => ApiError::quota_metric(limit),
             GmailFault::Unauthorized => ApiError::bad_token(),
+            GmailFault::SwitchedOff => ApiError::switched_off(),
             GmailFault::NotFound => ApiError::not_found(),
             GmailFault::FailedPrecondition => ApiError::failed_precondition(),
             GmailFault::InvalidPageToken if call.params.first("pageToken").is_some() => pages::invalid_token(),
@@ -53,7 +55,7 @@ impl GmailSim {
         now: Duration,
     ) -> Reply {
         let (message, reason) = match outcome {
-            Ok(value) => (self.good(&value, call, request), None),
+            Ok(value) => (self.good(value, call, request), None),
             Err(error) => (error.message(), Some(error.reason)),
         };
         self.count(fault, Some(message.status), reason, message.body.len(), now);
@@ -73,12 +75,16 @@ impl GmailSim {
         }
     }
 
-    fn good(&self, value: &serde_json::Value, call: &Call<'_>, request: &SimRequest<'_>) -> Message {
+    fn good(&self, value: Value, call: &Call<'_>, request: &SimRequest<'_>) -> Message {
         if value.is_null() {
             return Message::new(StatusCode::NO_CONTENT, JSON, Bytes::new());
         }
+        let value = match Fields::of(&call.params) {
+            Ok(Some(fields)) => fields.apply(value),
+            _ => value,
+        };
         let pretty = call.params.first("prettyPrint") != Some("false");
-        let body = if pretty { serde_json::to_vec_pretty(value) } else { serde_json::to_vec(value) };
+        let body = if pretty { serde_json::to_vec_pretty(&value) } else { serde_json::to_vec(&value) };
         let message = Message::json(body.expect("a value is JSON").into());
         let gzip = self.plan.body.gzip && request.encoding == AcceptEncoding::Gzip && message.body.len() >= GZIP_MIN;
         if gzip { message.gzipped() } else { message }
@@ -101,7 +107,7 @@ impl GmailSim {
             (None, _, fault) => fault.map_or("none", GmailFault::as_str).to_owned(),
         });
         if let Some(fault) = fault {
-            *inside.counts.by_fault.entry(fault.as_str()).or_default() += 1;
+            inside.counts.count_fault(fault);
         }
     }
 }

@@ -7,11 +7,28 @@ use super::{
 };
 use crate::answer::{SimRequest, Verb};
 
+/// Parameters that every method has.
+const EVERYWHERE: [&str; 11] = [
+    "$.xgafv",
+    "access_token",
+    "alt",
+    "callback",
+    "fields",
+    "key",
+    "oauth_token",
+    "prettyPrint",
+    "quotaUser",
+    "uploadType",
+    "upload_protocol",
+];
+
 #[derive(Debug)]
 pub(super) enum Route<'a> {
     Call(Call<'a>),
     Token,
     Authorize(Params),
+    Revoke(Params),
+    Batch,
     /// A page about the simulator itself: no faults, no quota, no counting.
     Page(&'a str, Params),
     Unknown,
@@ -32,7 +49,7 @@ pub(super) struct Call<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Uploaded {
     Json,
-    /// The bytes of a message, under `/upload`.
+    /// The bytes of a message, under `/upload`, alone or behind a part of JSON.
     Media,
 }
 
@@ -45,6 +62,10 @@ pub(super) enum Method {
     HistoryList,
     LabelsList,
     LabelsGet,
+    LabelsCreate,
+    LabelsUpdate,
+    LabelsPatch,
+    LabelsDelete,
     ThreadsList,
     ThreadsGet,
     Modify,
@@ -67,6 +88,10 @@ impl Method {
             Method::HistoryList => "history.list",
             Method::LabelsList => "labels.list",
             Method::LabelsGet => "labels.get",
+            Method::LabelsCreate => "labels.create",
+            Method::LabelsUpdate => "labels.update",
+            Method::LabelsPatch => "labels.patch",
+            Method::LabelsDelete => "labels.delete",
             Method::ThreadsList => "threads.list",
             Method::ThreadsGet => "threads.get",
             Method::Modify => "messages.modify",
@@ -86,6 +111,7 @@ impl Method {
             (Method::Profile | Method::LabelsList | Method::LabelsGet, _) => 1,
             (Method::HistoryList, _) => 2,
             (Method::MessagesList | Method::Modify | Method::Untrash, _) => 5,
+            (Method::LabelsCreate | Method::LabelsUpdate | Method::LabelsPatch | Method::LabelsDelete, _) => 5,
             (Method::MessagesGet | Method::AttachmentsGet | Method::Trash, CostTable::New) => 20,
             (Method::MessagesGet | Method::AttachmentsGet | Method::Trash, CostTable::Old) => 5,
             (Method::ThreadsGet, CostTable::New) => 40,
@@ -101,11 +127,29 @@ impl Method {
             Method::Profile => &[MAIL, MODIFY, READONLY, METADATA, COMPOSE],
             Method::AttachmentsGet => &[MAIL, MODIFY, READONLY],
             Method::LabelsList | Method::LabelsGet => &[MAIL, MODIFY, READONLY, METADATA, LABELS],
+            Method::LabelsCreate | Method::LabelsUpdate | Method::LabelsPatch | Method::LabelsDelete => {
+                &[MAIL, MODIFY, LABELS]
+            }
             Method::Modify | Method::Trash | Method::Untrash | Method::BatchModify => &[MAIL, MODIFY],
             Method::Delete | Method::BatchDelete => &[MAIL],
             Method::Import | Method::Insert => &[MAIL, MODIFY, INSERT],
             _ => &[MAIL, MODIFY, READONLY, METADATA],
         }
+    }
+
+    /// Whether a query may say this.
+    pub(super) fn knows(self, parameter: &str) -> bool {
+        let own: &[&str] = match self {
+            Method::MessagesList | Method::ThreadsList => {
+                &["maxResults", "pageToken", "q", "labelIds", "includeSpamTrash"]
+            }
+            Method::MessagesGet | Method::ThreadsGet => &["format", "metadataHeaders"],
+            Method::HistoryList => &["startHistoryId", "maxResults", "pageToken", "labelId", "historyTypes"],
+            Method::Import => &["internalDateSource", "neverMarkSpam", "processForCalendar", "deleted"],
+            Method::Insert => &["internalDateSource", "deleted"],
+            _ => &[],
+        };
+        own.contains(&parameter) || EVERYWHERE.contains(&parameter)
     }
 
     pub(super) const fn is_paged(self) -> bool {
@@ -122,6 +166,8 @@ impl<'a> Route<'a> {
         }
         match (request.verb, path) {
             (Verb::Post, "/token") => return Route::Token,
+            (Verb::Post, "/revoke") => return Route::Revoke(params),
+            (Verb::Post, "/batch" | "/batch/gmail/v1") => return Route::Batch,
             (Verb::Get, "/o/oauth2/v2/auth") => return Route::Authorize(params),
             _ => {}
         }
@@ -150,6 +196,10 @@ fn resource<'a>(verb: Verb, steps: &[&'a str]) -> Option<(Method, &'a str, &'a s
         (Verb::Get, ["history"]) => (Method::HistoryList, "", ""),
         (Verb::Get, ["labels"]) => (Method::LabelsList, "", ""),
         (Verb::Get, ["labels", id]) => (Method::LabelsGet, id, ""),
+        (Verb::Post, ["labels"]) => (Method::LabelsCreate, "", ""),
+        (Verb::Put, ["labels", id]) => (Method::LabelsUpdate, id, ""),
+        (Verb::Patch, ["labels", id]) => (Method::LabelsPatch, id, ""),
+        (Verb::Delete, ["labels", id]) => (Method::LabelsDelete, id, ""),
         (Verb::Get, ["threads"]) => (Method::ThreadsList, "", ""),
         (Verb::Get, ["threads", id]) => (Method::ThreadsGet, id, ""),
         (Verb::Post, ["messages", "batchModify"]) => (Method::BatchModify, "", ""),

@@ -50,8 +50,8 @@ impl Filter {
         if params.first("includeSpamTrash") == Some("true") {
             filter.hidden = Labels::NONE;
         }
-        for term in params.first("q").unwrap_or("").split_whitespace() {
-            filter.term(term, catalogue, plan, now)?;
+        for term in terms(params.first("q").unwrap_or("")) {
+            filter.term(&term, catalogue, plan, now)?;
         }
         Ok(filter)
     }
@@ -73,10 +73,13 @@ impl Filter {
     }
 
     fn reads(&self, entry: &Entry, author: &Author) -> bool {
-        let message = mime::parse(&entry.raw(author));
+        let raw = entry.raw(author);
+        let message = mime::parse(&raw);
         self.texts.iter().all(|text| {
             let found = match text.header {
                 "attachment" => message.has_attachment(),
+                "filename" => message.has_file(&text.part),
+                "larger" => text.part.parse().is_ok_and(|bytes: usize| raw.len() > bytes),
                 name => message.header(name).is_some_and(|value| value.to_lowercase().contains(&text.part)),
             };
             found == text.wanted
@@ -103,9 +106,15 @@ impl Filter {
             ("is", _) if value.eq_ignore_ascii_case("read") => self.label(Labels::UNREAD, !wanted),
             ("in" | "is" | "label", _) => self.label(named(value, catalogue).ok_or_else(unknown)?, wanted),
             ("has", _) if value == "attachment" => self.text("attachment", value, wanted),
+            ("category", _) => self.label(category(value, catalogue).ok_or_else(unknown)?, wanted),
+            ("larger" | "size", _) => self.larger(weight(value).ok_or_else(unknown)?, wanted),
+            ("smaller", _) => self.larger(weight(value).ok_or_else(unknown)?.saturating_sub(1), !wanted),
+            ("filename", _) => self.text("filename", value, wanted),
             ("from", _) => self.text("from", value, wanted),
             ("to", _) => self.text("to", value, wanted),
-            ("subject", _) if !bare.starts_with(['(', '{', '"']) && bare != "OR" => self.text("subject", value, wanted),
+            ("cc", _) => self.text("cc", value, wanted),
+            ("bcc", _) => self.text("bcc", value, wanted),
+            ("subject", _) if !bare.starts_with(['(', '{']) && bare != "OR" => self.text("subject", value, wanted),
             ("rfc822msgid", _) => self.text("message-id", value, wanted),
             _ => return Err(unknown()),
         }
@@ -120,6 +129,10 @@ impl Filter {
         self.texts.push(Text { wanted, header, part: part.to_lowercase() });
     }
 
+    fn larger(&mut self, bytes: usize, wanted: bool) {
+        self.text("larger", &bytes.to_string(), wanted);
+    }
+
     fn after(&mut self, second: i64, bound: AfterBound) {
         let from = if bound == AfterBound::Exclusive { second + 1 } else { second };
         self.from = Some(self.from.map_or(from, |known| known.max(from)));
@@ -128,6 +141,38 @@ impl Filter {
     fn before(&mut self, second: i64) {
         self.until = Some(self.until.map_or(second, |known| known.min(second)));
     }
+}
+
+/// Words, and what quotes hold together without them.
+fn terms(query: &str) -> Vec<String> {
+    let (mut terms, mut term, mut quoted) = (Vec::new(), String::new(), false);
+    for character in query.chars().chain([' ']) {
+        match character {
+            '"' => quoted = !quoted,
+            space if space.is_whitespace() && !quoted => {
+                terms.extend((!term.is_empty()).then(|| std::mem::take(&mut term)));
+            }
+            other => term.push(other),
+        }
+    }
+    terms
+}
+
+fn category(value: &str, catalogue: &Catalogue) -> Option<Labels> {
+    let value = if value.eq_ignore_ascii_case("primary") { "personal" } else { value };
+    catalogue.by_id(&format!("CATEGORY_{}", value.to_ascii_uppercase()))
+}
+
+/// Bytes: `5000`, `20K`, `3M`.
+fn weight(value: &str) -> Option<usize> {
+    let digits = value.trim_end_matches(['k', 'K', 'm', 'M', 'b', 'B']);
+    let unit = match value[digits.len()..].to_ascii_lowercase().as_str() {
+        "" => 1,
+        "k" | "kb" => 1 << 10,
+        "m" | "mb" => 1 << 20,
+        _ => return None,
+    };
+    digits.parse::<usize>().ok()?.checked_mul(unit)
 }
 
 fn named(value: &str, catalogue: &Catalogue) -> Option<Labels> {
@@ -196,8 +241,22 @@ mod tests {
     }
 
     #[test]
+    fn quotes_hold_words_together() {
+        assert_eq!(
+            terms(r#"in:inbox subject:"two words" -is:unread"#),
+            ["in:inbox", "subject:two words", "-is:unread"]
+        );
+        assert_eq!(
+            (weight("10"), weight("2K"), weight("3MB"), weight("x")),
+            (Some(10), Some(2_048), Some(3 << 20), None)
+        );
+    }
+
+    #[test]
     fn what_is_not_understood_is_refused() {
-        for bad in ["q=list:x", "q=a+OR+b", "q=older_than:3h", "q=-after:5", "labelIds=Nope", "q=in:nowhere"] {
+        for bad in
+            ["q=list:x", "q=a+OR+b", "q=older_than:3h", "q=-after:5", "labelIds=Nope", "q=in:nowhere", "q=larger:big"]
+        {
             assert_eq!(filter(bad).unwrap_err().reason, "invalidArgument", "{bad}");
         }
     }

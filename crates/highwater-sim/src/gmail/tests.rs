@@ -1,8 +1,10 @@
 //! The simulated Gmail asked in process, on a time that the tests make.
 
+mod batch;
 mod errors;
 mod faults;
 mod history;
+mod labels;
 mod lists;
 mod messages;
 mod oauth;
@@ -77,7 +79,7 @@ impl Bench {
     }
 
     fn present(&self) -> BTreeMap<String, MessageTruth> {
-        let present = self.truth().into_iter().filter(|truth| truth.state != MessageState::Deleted);
+        let present = self.truth().into_iter().filter(|truth| !matches!(truth.state, MessageState::Deleted(_)));
         present.map(|truth| (truth.id.clone(), truth)).collect()
     }
 

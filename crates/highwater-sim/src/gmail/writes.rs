@@ -17,9 +17,10 @@ use super::{
     labels::Labels,
     letter::Nature,
     mailbox::{Arrival, hex},
-    mime, parse_id,
+    mime, multipart, parse_id,
     route::{Call, Method, Uploaded},
 };
+use crate::answer::SimRequest;
 
 const IDS_MAX: usize = 1_000;
 const LABELS_MAX: usize = 100;
@@ -52,7 +53,14 @@ impl Body {
 }
 
 impl GmailSim {
-    pub(super) fn write(&self, inside: &mut Inside, call: &Call<'_>, body: &[u8], now: Duration) -> Outcome {
+    pub(super) fn write(
+        &self,
+        inside: &mut Inside,
+        call: &Call<'_>,
+        request: &SimRequest<'_>,
+        now: Duration,
+    ) -> Outcome {
+        let body = request.body;
         match call.method {
             Method::Modify => self.modify(inside, call.id, &Body::parse(body)?, now),
             Method::Trash => self.relabel(inside, call.id, Labels::TRASH, Labels::INBOX | Labels::SPAM, now),
@@ -68,7 +76,7 @@ impl GmailSim {
                 }
                 Ok(Value::Null)
             }
-            _ => self.upload(inside, call, body, now),
+            _ => self.upload(inside, call, request, now),
         }
     }
 
@@ -94,16 +102,8 @@ impl GmailSim {
         Ok(Value::Null)
     }
 
-    fn upload(&self, inside: &mut Inside, call: &Call<'_>, body: &[u8], now: Duration) -> Outcome {
-        let (raw, body) = match call.uploaded {
-            Uploaded::Media if call.params.first("uploadType") == Some("media") => (body.to_vec(), Body::default()),
-            Uploaded::Media => return Err(ApiError::invalid("the simulator takes uploadType=media only")),
-            Uploaded::Json => {
-                let body = Body::parse(body)?;
-                let raw = body.raw.as_deref().and_then(|raw| EITHER.decode(raw).ok());
-                (raw.unwrap_or_default(), body)
-            }
-        };
+    fn upload(&self, inside: &mut Inside, call: &Call<'_>, request: &SimRequest<'_>, now: Duration) -> Outcome {
+        let (raw, body) = uploaded(call, request)?;
         if raw.is_empty() {
             let text = "'raw' RFC822 payload message string or uploading message via /upload/* URL required";
             return Err(ApiError::invalid(text));
@@ -129,6 +129,26 @@ impl GmailSim {
         let message = mime::parse(raw);
         let date = message.header("date").and_then(|date| jiff::fmt::rfc2822::parse(date).ok());
         date.map_or_else(|| self.wall(now), |date| date.timestamp().as_millisecond())
+    }
+}
+
+/// The bytes of a message and what is said about it.
+fn uploaded(call: &Call<'_>, request: &SimRequest<'_>) -> Result<(Vec<u8>, Body), ApiError> {
+    match (call.uploaded, call.params.first("uploadType")) {
+        (Uploaded::Json, _) => {
+            let body = Body::parse(request.body)?;
+            let raw = body.raw.as_deref().and_then(|raw| EITHER.decode(raw).ok());
+            Ok((raw.unwrap_or_default(), body))
+        }
+        (Uploaded::Media, Some("media")) => Ok((request.body.to_vec(), Body::default())),
+        (Uploaded::Media, Some("multipart")) => {
+            let pieces = multipart::split(request.content_type.unwrap_or(""), request.body);
+            match pieces.as_deref() {
+                Some([said, message]) => Ok((message.body.to_vec(), Body::parse(said.body)?)),
+                _ => Err(ApiError::invalid("Multipart must have two parts: JSON and the message")),
+            }
+        }
+        (Uploaded::Media, _) => Err(ApiError::invalid("the simulator takes uploadType=media and multipart only")),
     }
 }
 

@@ -7,6 +7,7 @@ import base64
 import hashlib
 import json
 import sys
+import urllib.parse
 import urllib.request
 
 import google.auth.transport.requests
@@ -14,6 +15,7 @@ import google.oauth2.credentials
 from google.auth.exceptions import RefreshError
 from googleapiclient import discovery
 from googleapiclient.errors import HttpError
+from googleapiclient.http import BatchHttpRequest, MediaInMemoryUpload
 
 site = f"http://{sys.argv[1]}"
 found = {}
@@ -21,7 +23,7 @@ found = {}
 
 def credentials(refresh_token="sim-refresh-token"):
     return google.oauth2.credentials.Credentials(
-        None, refresh_token=refresh_token, token_uri=f"{site}/token", client_id="client", client_secret="secret"
+        None, refresh_token=refresh_token, token_uri=f"{site}/token", client_id="sim-client", client_secret="sim-secret"
     )
 
 
@@ -93,6 +95,26 @@ for entry in listed[:60]:
             found["attachments"].append([leaf["body"]["size"], len(data)])
 found["thread"] = threads.get(userId="me", id=found["threads"][0], format="minimal").execute()["id"]
 
+# Many calls in one request.
+found["batched"] = {}
+
+
+def told(request_id, response, exception):
+    found["batched"][request_id] = response["id"] if exception is None else exception.resp.status
+
+
+batch = BatchHttpRequest(callback=told, batch_uri=f"{site}/batch/gmail/v1")
+for number, entry in enumerate(listed[:5]):
+    batch.add(messages.get(userId="me", id=entry["id"], format="minimal"), request_id=f"n{number}")
+batch.add(messages.get(userId="me", id="00000000000000aa"), request_id="unknown")
+batch.execute()
+
+# Labels of one's own.
+label = labels.create(userId="me", body={"name": "From the client"}).execute()["id"]
+labels.patch(userId="me", id=label, body={"name": "Renamed"}).execute()
+found["label"] = labels.update(userId="me", id=label, body={"id": label, "name": "Again"}).execute()["name"]
+labels.delete(userId="me", id=label).execute()
+
 # Writes, and what the history says of them.
 first, second, third, fourth = found["messages"][:4]
 trashed = messages.trash(userId="me", id=first).execute()["labelIds"]
@@ -106,6 +128,11 @@ mail = b"Date: Tue, 14 Nov 2023 22:13:20 +0000\r\nSubject: from the client\r\n\r
 body = {"raw": base64.urlsafe_b64encode(mail).decode(), "labelIds": ["Label_2"]}
 found["imported"] = messages.import_(userId="me", body=body).execute()["id"]
 found["inserted"] = messages.insert(userId="me", body=body).execute()["id"]
+media = MediaInMemoryUpload(mail, mimetype="message/rfc822")
+upload = messages.import_(userId="me", body={"labelIds": ["Label_2"]}, media_body=media)
+# For uploads the client goes by the document, not by the endpoint that it was given.
+upload.uri = site + urllib.parse.urlsplit(upload.uri)._replace(scheme="", netloc="").geturl()
+found["uploaded"] = upload.execute()["id"]
 found["sha256"] = hashlib.sha256(mail).hexdigest()
 history = users.history()
 records = every(history, history.list(userId="me", startHistoryId=profile["historyId"], maxResults=3), "history")
@@ -123,7 +150,7 @@ found["errors"] = {
     "other": refused(users.getProfile(userId="bob@example.com")),
 }
 readonly = google.oauth2.credentials.Credentials(
-    None, refresh_token="sim-refresh-token", token_uri=f"{site}/token", client_id="client", client_secret="secret",
+    None, refresh_token="sim-refresh-token", token_uri=f"{site}/token", client_id="sim-client", client_secret="sim-secret",
     scopes=["https://www.googleapis.com/auth/gmail.readonly"],
 )
 found["errors"]["scope"] = refused(service(readonly).users().messages().trash(userId="me", id=first))

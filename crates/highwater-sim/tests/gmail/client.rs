@@ -16,6 +16,9 @@ const PACKAGES: &str = "google-api-python-client==2.202.0 google-auth==2.62.2 go
 pub(super) fn install() -> PathBuf {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("gmail-client");
     let (python, mark) = (home.join("bin/python"), home.join("installed"));
+    // Tests that need it run in processes of their own.
+    let lock = fs::File::create(home.with_extension("lock")).unwrap();
+    lock.lock().unwrap();
     if fs::read_to_string(&mark).is_ok_and(|installed| installed == PACKAGES) {
         return python;
     }

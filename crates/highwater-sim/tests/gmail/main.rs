@@ -4,6 +4,7 @@
 
 mod carried;
 mod client;
+mod discovery;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -44,7 +45,7 @@ async fn the_vendors_client_calls_every_method_and_learns_the_truth() {
     writes_are_true(&found, &sim);
     errors_are_understood(&found["errors"]);
     let methods = sim.counts(Duration::ZERO).by_method.len();
-    assert_eq!(methods, 17, "every method was called");
+    assert_eq!(methods, 21, "every method was called");
 }
 
 fn set(ids: &Value) -> BTreeSet<&str> {
@@ -73,6 +74,9 @@ fn reads_are_true(found: &Value, before: &[MessageTruth]) {
     let attachments = found["attachments"].as_array().unwrap();
     assert!(!attachments.is_empty() && attachments.iter().all(|sizes| sizes[0] == sizes[1]));
     assert_eq!(found["thread"], found["threads"][0]);
+    let batched = found["batched"].as_object().unwrap();
+    assert_eq!((batched.len(), &batched["unknown"]), (6, &json!(404)));
+    assert!((0..5).all(|nth| batched[&format!("n{nth}")] == found["messages"][nth]));
 }
 
 fn writes_are_true(found: &Value, sim: &GmailSim) {
@@ -80,16 +84,17 @@ fn writes_are_true(found: &Value, sim: &GmailSim) {
         sim.truth(0, usize::MAX, Duration::ZERO).into_iter().map(|truth| (truth.id.clone(), truth)).collect();
     let of = |id: &Value| &after[id.as_str().unwrap()];
     assert_eq!(found["trash"], json!([true, false]));
+    assert_eq!(found["label"], "Again");
     assert!(set(&found["modified"]).contains("STARRED"));
     assert!(of(&found["messages"][1]).label_ids.contains(&"Label_1".to_owned()));
-    assert_eq!(of(&found["messages"][2]).state, MessageState::Deleted);
-    assert_eq!(of(&found["messages"][3]).state, MessageState::Deleted);
-    for id in [&found["imported"], &found["inserted"]] {
+    assert!(matches!(of(&found["messages"][2]).state, MessageState::Deleted(_)));
+    assert!(matches!(of(&found["messages"][3]).state, MessageState::Deleted(_)));
+    for id in [&found["imported"], &found["inserted"], &found["uploaded"]] {
         assert_eq!(json!(of(id).sha256), found["sha256"]);
     }
     assert_eq!(of(&found["imported"]).internal_date, 1_700_000_000_000);
     let history = &found["history"];
-    assert_eq!(history["messagesAdded"], json!([found["imported"], found["inserted"]]));
+    assert_eq!(history["messagesAdded"], json!([found["imported"], found["inserted"], found["uploaded"]]));
     assert_eq!(history["messagesDeleted"], json!([found["messages"][2], found["messages"][3]]));
     assert!(set(&history["labelsAdded"]).contains(found["messages"][1].as_str().unwrap()));
     assert_eq!(found["tokens"], 3, "one for each set of credentials, and one after the first had ended");

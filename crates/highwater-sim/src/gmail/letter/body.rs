@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-use super::words;
+use super::{pool, words};
 use crate::rng::SplitMix64;
 
 /// Attachments that many messages share are among so many.
@@ -85,6 +85,41 @@ impl Body {
         let mut parts = vec![if rng.chance(1, 2) { Body::plain(rng) } else { Body::alternative(rng) }];
         parts.extend(sizes.iter().map(|size| Body::attachment(rng, *size)));
         Body::multi("mixed", rng, parts)
+    }
+
+    /// A picture within the text, which names it.
+    pub(super) fn inline_image(rng: &mut SplitMix64) -> Self {
+        let (id, noise_seed) = (rng.next_u64(), rng.next_u64());
+        let page = format!("<html><body><p>See below</p><img src=\"cid:{id:016x}@example.net\"></body></html>\r\n");
+        let html = Body::leaf("Content-Type: text/html; charset=UTF-8\r\n", page);
+        let picture = Body::encoded(
+            &format!(
+                "Content-Type: image/png; name=\"image001.png\"\r\nContent-ID: <{id:016x}@example.net>\r\n\
+                 Content-Disposition: inline; filename=\"image001.png\"\r\n"
+            ),
+            &noise(noise_seed, 2_500),
+        );
+        let related = Body::multi("related", rng, vec![html, picture]);
+        let parts = vec![Body::plain(rng), related];
+        Body::multi("alternative", rng, parts)
+    }
+
+    /// Text of `bytes` bytes in all, and an attachment of so many if one is wanted.
+    pub(super) fn sized(rng: &mut SplitMix64, bytes: usize, attached: Option<usize>) -> Self {
+        let plain = Body::leaf("Content-Type: text/plain; charset=UTF-8\r\n", pool::text(rng, bytes / 2));
+        let mut page = b"<html><body><pre>\r\n".to_vec();
+        page.extend(pool::text(rng, bytes / 2));
+        page.extend_from_slice(b"</pre></body></html>\r\n");
+        let html = Body::leaf("Content-Type: text/html; charset=UTF-8\r\n", page);
+        let text = Body::multi("alternative", rng, vec![plain, html]);
+        let Some(bytes) = attached else { return text };
+        let number = rng.below(1_000);
+        let headers = format!(
+            "Content-Type: application/pdf; name=\"file {number}.pdf\"\r\n\
+             Content-Disposition: attachment; filename=\"file {number}.pdf\"\r\nContent-Transfer-Encoding: base64\r\n"
+        );
+        let file = Body::leaf(headers, pool::base64(rng, bytes));
+        Body::multi("mixed", rng, vec![text, file])
     }
 
     fn attachment(rng: &mut SplitMix64, size: usize) -> Self {

@@ -1,9 +1,8 @@
 //! Mail as it should not be, and as every old mailbox has it.
 
-use super::{
-    body::{Body, Closed, noise},
-    words,
-};
+mod bodies;
+
+use super::body::Body;
 use crate::rng::SplitMix64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,62 +11,91 @@ pub(super) enum Odd {
     SameMessageId,
     NoDate,
     AbsurdDate,
+    NoFrom,
+    GroupAddress,
+    InternationalDomain,
+    EightBitHeaders,
+    RepeatedHeaders,
+    LongHeaders,
+    NoHeaders,
+    HeadersOnly,
     Nested,
+    Deep,
+    Signed,
+    Bounce,
     Iso2022Jp,
     Koi8R,
     Bare8Bit,
+    FalseUtf8,
+    UnknownCharset,
+    Nul,
     Unclosed,
     BadContentType,
     BadBase64,
-    LongHeaders,
     Rfc2231,
+    EvilFilename,
     WinmailDat,
     Empty,
 }
 
 impl Odd {
-    pub(super) const ALL: [Odd; 15] = [
+    pub(super) const ALL: [Odd; 29] = [
         Odd::NoMessageId,
         Odd::SameMessageId,
         Odd::NoDate,
         Odd::AbsurdDate,
+        Odd::NoFrom,
+        Odd::GroupAddress,
+        Odd::InternationalDomain,
+        Odd::EightBitHeaders,
+        Odd::RepeatedHeaders,
+        Odd::LongHeaders,
+        Odd::NoHeaders,
+        Odd::HeadersOnly,
         Odd::Nested,
+        Odd::Deep,
+        Odd::Signed,
+        Odd::Bounce,
         Odd::Iso2022Jp,
         Odd::Koi8R,
         Odd::Bare8Bit,
+        Odd::FalseUtf8,
+        Odd::UnknownCharset,
+        Odd::Nul,
         Odd::Unclosed,
         Odd::BadContentType,
         Odd::BadBase64,
-        Odd::LongHeaders,
         Odd::Rfc2231,
+        Odd::EvilFilename,
         Odd::WinmailDat,
         Odd::Empty,
     ];
 
     /// `None` where only the head is odd.
     pub(super) fn body(self, rng: &mut SplitMix64) -> Option<Body> {
-        Some(match self {
-            Odd::NoMessageId | Odd::SameMessageId | Odd::NoDate | Odd::AbsurdDate | Odd::LongHeaders => return None,
-            Odd::Nested => nested(rng),
-            Odd::Iso2022Jp => charset("ISO-2022-JP", "7bit", b"\x1b$B$3$s$K$A$O\x1b(B, Ann\r\n\x1b$B@$3&\x1b(B\r\n"),
-            Odd::Koi8R => charset("KOI8-R", "8bit", b"\xF0\xD2\xC9\xD7\xC5\xD4, Ann!\r\n"),
-            Odd::Bare8Bit => Body::leaf("", b"Gr\xFC\xDFe aus K\xF6ln, ohne jede Angabe\r\n\x00\x80\xFF\r\n".to_vec()),
-            Odd::Unclosed => unclosed(rng),
-            Odd::BadContentType => Body::leaf("Content-Type: text/plain; =; charset\r\n ;;\"unclosed\r\n", text(rng)),
-            Odd::BadBase64 => Body::leaf(
-                "Content-Type: application/pdf; name=\"broken.pdf\"\r\nContent-Transfer-Encoding: base64\r\n",
-                b"JVBERi0xLjQ*!!!\r\n%%% not base64 at all\r\nAAA".to_vec(),
-            ),
-            Odd::Rfc2231 => rfc2231(rng),
-            Odd::WinmailDat => winmail(rng),
-            Odd::Empty => Body::leaf("Content-Type: text/plain\r\n", Vec::new()),
-        })
+        bodies::of(self, rng)
+    }
+
+    /// The other side of the correspondence.
+    pub(super) const fn person(self) -> Option<&'static str> {
+        match self {
+            Odd::GroupAddress => {
+                Some("\"The team, all of it\": \"Adler, Bea\" <bea@example.org>, (a comment) carlo@example.net;")
+            }
+            Odd::InternationalDomain => Some("=?UTF-8?B?SsO8cmdlbiBNw7xsbGVy?= <j\u{fc}rgen@b\u{fc}cher.example>"),
+            _ => None,
+        }
     }
 
     /// Headers that come before the MIME ones.
     pub(super) fn extra_headers(self, rng: &mut SplitMix64, out: &mut Vec<u8>) {
         match self {
             Odd::Bare8Bit => out.extend_from_slice(b"X-Subject: K\xF6ln \xE9t\xE9\r\n"),
+            Odd::EightBitHeaders => out.extend_from_slice(b"Subject: Gr\xFC\xDFe \x80\xFF =?UTF-8?Q?half_an_=C3?= word\r\n"),
+            Odd::RepeatedHeaders => out.extend_from_slice(
+                b"Subject: another subject\r\nFrom: somebody else <else@example.org>\r\nDate: Sat, 1 Jan 2000 00:00:00 +0000\r\n\
+                  Message-ID: <second@example.net>\r\nthis line has no colon\r\nX Space: in a name\r\n: no name\r\n",
+            ),
             Odd::LongHeaders => {
                 out.extend_from_slice(b"References:");
                 for _ in 0..120 {
@@ -79,45 +107,17 @@ impl Odd {
             _ => {}
         }
     }
-}
 
-fn text(rng: &mut SplitMix64) -> String {
-    words::text(rng, 300)
-}
-
-fn charset(name: &str, encoding: &str, content: &[u8]) -> Body {
-    let headers = format!("Content-Type: text/plain; charset={name}\r\nContent-Transfer-Encoding: {encoding}\r\n");
-    Body::leaf(headers, content.to_vec())
-}
-
-fn nested(rng: &mut SplitMix64) -> Body {
-    let mut inner =
-        format!("From: {}\r\nSubject: {}\r\nMIME-Version: 1.0\r\n", words::person(rng), words::subject(rng))
-            .into_bytes();
-    Body::with_attachments(rng, &[900]).write(&mut inner);
-    let forwarded = Body::leaf("Content-Type: message/rfc822\r\nContent-Disposition: inline\r\n", inner);
-    let parts = vec![Body::plain(rng), forwarded];
-    Body::multi("mixed", rng, parts)
-}
-
-fn unclosed(rng: &mut SplitMix64) -> Body {
-    let parts = vec![Body::plain(rng), Body::html(rng)];
-    Body::Multi { kind: "mixed", boundary: format!("{:08x}", rng.next_u64() >> 32), parts, closed: Closed::No }
-}
-
-fn rfc2231(rng: &mut SplitMix64) -> Body {
-    let named = "Content-Type: application/pdf\r\nContent-Disposition: attachment;\r\n \
-        filename*0*=UTF-8''%C3%9Cbersicht%20;\r\n filename*1*=f%C3%BCr%202024;\r\n filename*2=\".pdf\"\r\n";
-    let file = Body::encoded(named, &noise(rng.next_u64(), 700));
-    let parts = vec![Body::plain(rng), file];
-    Body::multi("mixed", rng, parts)
-}
-
-fn winmail(rng: &mut SplitMix64) -> Body {
-    let mut content = vec![0x78, 0x9F, 0x3E, 0x22];
-    content.extend(noise(rng.next_u64(), 1_500));
-    let named = "Content-Type: application/ms-tnef; name=\"winmail.dat\"\r\n\
-        Content-Disposition: attachment; filename=\"winmail.dat\"\r\n";
-    let parts = vec![Body::plain(rng), Body::encoded(named, &content)];
-    Body::multi("mixed", rng, parts)
+    /// What is left of a message.
+    pub(super) fn cut(self, mut raw: Vec<u8>) -> Vec<u8> {
+        let end = raw.windows(4).position(|window| window == b"\r\n\r\n").unwrap_or(raw.len());
+        match self {
+            Odd::NoHeaders => raw.split_off((end + 4).min(raw.len())),
+            Odd::HeadersOnly => {
+                raw.truncate(end);
+                raw
+            }
+            _ => raw,
+        }
+    }
 }

@@ -16,7 +16,9 @@ pub(in crate::gmail) struct History {
     seed: Seed,
     gap_max: u64,
     bare: Share,
+    swapped: Share,
     expire_after: Option<Duration>,
+    expire_at: Option<Duration>,
     records: Vec<Record>,
     base: u64,
     /// Everything up to here was forgotten by hand.
@@ -45,11 +47,14 @@ pub(in crate::gmail) enum Change {
 
 impl History {
     pub(in crate::gmail) fn new(seed: Seed, plan: &HistoryPlan, messages: u64) -> Self {
+        let seconds = |seconds: Option<u32>| seconds.map(|seconds| Duration::from_secs(u64::from(seconds)));
         History {
             seed,
             gap_max: u64::from(plan.gap_max.get()),
             bare: Share::new(plan.bare).unwrap_or(Share::NONE),
-            expire_after: plan.expire_after_s.map(|seconds| Duration::from_secs(u64::from(seconds))),
+            swapped: Share::new(plan.swapped).unwrap_or(Share::NONE),
+            expire_after: seconds(plan.expire_after_s),
+            expire_at: seconds(plan.expire_at_s),
             records: Vec::new(),
             base: FIRST + messages,
             forgotten: 0,
@@ -80,13 +85,19 @@ impl History {
         Some(&self.records[first..])
     }
 
+    /// Whether this record stands behind the one that follows it.
+    pub(in crate::gmail) fn is_swapped(&self, record: u64) -> bool {
+        self.swapped.hit(self.seed.hash(Purpose::History, record | 1 << 62))
+    }
+
     /// From now on only what comes is remembered.
     pub(in crate::gmail) fn forget(&mut self) {
         self.forgotten = self.current();
     }
 
     fn oldest(&self, now: Duration) -> u64 {
-        let cutoff = self.expire_after.and_then(|after| now.checked_sub(after));
+        let aged = self.expire_after.and_then(|after| now.checked_sub(after));
+        let cutoff = aged.max(self.expire_at.filter(|at| *at <= now));
         let expired = cutoff.map_or(0, |cutoff| self.records.partition_point(|record| record.at <= cutoff));
         let known = expired.checked_sub(1).map_or(self.base, |last| self.records[last].id);
         known.max(self.forgotten)

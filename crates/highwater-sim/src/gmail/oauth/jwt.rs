@@ -1,7 +1,12 @@
-//! The claims of a service account. Signatures are believed.
+//! The claims of a service account. Signatures are believed, unless the plan names the key to check them with.
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use aws_lc_rs::signature::{RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
+use base64::{
+    Engine as _,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::Denied;
 
@@ -20,14 +25,19 @@ pub(super) struct Claims {
 }
 
 impl Claims {
-    pub(super) fn parse(assertion: &str) -> Result<Self, Denied> {
+    /// `key` is PEM.
+    pub(super) fn parse(assertion: &str, key: Option<&str>) -> Result<Self, Denied> {
         let malformed = |why: String| Denied::new("invalid_grant", format!("Invalid JWT: {why}"));
-        let mut parts = assertion.split('.');
-        let (Some(_), Some(claims), Some(_), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
-            return Err(malformed("not three parts".to_owned()));
-        };
-        let bytes = URL_SAFE_NO_PAD.decode(claims).map_err(|error| malformed(error.to_string()))?;
-        serde_json::from_slice(&bytes).map_err(|error| malformed(error.to_string()))
+        let parts: Vec<&str> = assertion.split('.').collect();
+        let [head, claims, signature] = parts[..] else { return Err(malformed("not three parts".to_owned())) };
+        let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|error| malformed(error.to_string()));
+        let found = serde_json::from_slice(&decode(claims)?).map_err(|error| malformed(error.to_string()))?;
+        if let Some(key) = key {
+            let signed = &assertion[..head.len() + 1 + claims.len()];
+            let verified = is_signed(key, &decode(head)?, signed, &decode(signature)?);
+            verified.then_some(()).ok_or_else(|| Denied::new("invalid_grant", "Invalid JWT Signature."))?;
+        }
+        Ok(found)
     }
 
     /// `now` in seconds since 1970.
@@ -49,4 +59,16 @@ impl Claims {
         }
         Ok(())
     }
+}
+
+fn is_signed(pem: &str, head: &[u8], signed: &str, signature: &[u8]) -> bool {
+    let algorithm = serde_json::from_slice(head).ok().and_then(|head: Value| head["alg"].as_str().map(str::to_owned));
+    let key = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, public_key(pem).unwrap_or_default());
+    algorithm.as_deref() == Some("RS256") && key.verify(signed.as_bytes(), signature).is_ok()
+}
+
+/// The bytes between the lines of a PEM file.
+pub(in crate::gmail) fn public_key(pem: &str) -> Option<Vec<u8>> {
+    let inside = pem.trim().strip_prefix("-----BEGIN PUBLIC KEY-----")?.strip_suffix("-----END PUBLIC KEY-----")?;
+    STANDARD.decode(inside.split_whitespace().collect::<String>()).ok()
 }

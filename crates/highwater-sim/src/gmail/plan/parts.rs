@@ -44,13 +44,18 @@ impl Default for SharesPlan {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SizePlan {
+    /// What every message weighs that is not odd; without it sizes vary.
+    pub size_kb: Option<NonZeroU32>,
+    /// Share of such messages with an attachment on top, and what that weighs.
+    pub attachments: f64,
+    pub attachment_kb: u32,
     pub large: f64,
     pub large_max: u32,
 }
 
 impl Default for SizePlan {
     fn default() -> Self {
-        SizePlan { large: 0.0, large_max: 3_000_000 }
+        SizePlan { size_kb: None, attachments: 0.0, attachment_kb: 50, large: 0.0, large_max: 3_000_000 }
     }
 }
 
@@ -59,6 +64,8 @@ impl Default for SizePlan {
 pub struct GmailBody {
     pub gzip: bool,
     pub padded: bool,
+    /// The ids of attachments change with every answer; this is how long an old one stays good.
+    pub attachment_id_s: Option<u32>,
     pub slow_chunk: NonZeroU32,
     pub slow_gap_ms: u32,
 }
@@ -66,7 +73,7 @@ pub struct GmailBody {
 impl Default for GmailBody {
     fn default() -> Self {
         const CHUNK: NonZeroU32 = NonZeroU32::new(256).expect("256 is not zero");
-        GmailBody { gzip: true, padded: false, slow_chunk: CHUNK, slow_gap_ms: 50 }
+        GmailBody { gzip: true, padded: false, attachment_id_s: None, slow_chunk: CHUNK, slow_gap_ms: 50 }
     }
 }
 
@@ -94,6 +101,21 @@ pub enum Throttle {
     Backend,
     /// "Retry after" and a time.
     RetryAfter,
+    /// 403 `quotaExceeded`, which other Google APIs send; no sample of Gmail's is known.
+    Exceeded,
+}
+
+impl Throttle {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Throttle::Modern => "modern",
+            Throttle::User => "user",
+            Throttle::Project => "project",
+            Throttle::Backend => "backend",
+            Throttle::RetryAfter => "retry-after",
+            Throttle::Exceeded => "exceeded",
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -101,6 +123,8 @@ pub enum Throttle {
 pub struct GmailQuota {
     pub table: CostTable,
     pub per_minute: Option<NonZeroU32>,
+    /// Of the whole project; here that is the same client.
+    pub project_per_minute: Option<NonZeroU32>,
     pub concurrent: Option<NonZeroU32>,
     pub bytes_per_day: Option<u64>,
     pub shapes: Vec<Throttle>,
@@ -111,6 +135,7 @@ impl Default for GmailQuota {
         GmailQuota {
             table: CostTable::New,
             per_minute: None,
+            project_per_minute: None,
             concurrent: None,
             bytes_per_day: None,
             shapes: vec![Throttle::Modern],
@@ -182,14 +207,44 @@ pub struct SearchPlan {
 #[serde(deny_unknown_fields, default)]
 pub struct HistoryPlan {
     pub expire_after_s: Option<u32>,
+    /// At this time everything before it is forgotten.
+    pub expire_at_s: Option<u32>,
     pub gap_max: NonZeroU32,
     pub bare: f64,
+    /// Share of records that change places with the next one of their page.
+    pub swapped: f64,
 }
 
 impl Default for HistoryPlan {
     fn default() -> Self {
         const GAP: NonZeroU32 = NonZeroU32::new(40).expect("40 is not zero");
-        HistoryPlan { expire_after_s: None, gap_max: GAP, bare: 0.0 }
+        HistoryPlan { expire_after_s: None, expire_at_s: None, gap_max: GAP, bare: 0.0, swapped: 0.0 }
+    }
+}
+
+/// What the user says when asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Consent {
+    #[default]
+    Given,
+    Denied,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ClientPlan {
+    pub id: String,
+    pub secret: String,
+    pub consent: Consent,
+    /// PEM, of the service account; without it every signature is believed.
+    pub public_key: Option<String>,
+}
+
+impl Default for ClientPlan {
+    fn default() -> Self {
+        let (id, secret) = ("sim-client".to_owned(), "sim-secret".to_owned());
+        ClientPlan { id, secret, consent: Consent::Given, public_key: None }
     }
 }
 
@@ -199,13 +254,17 @@ pub struct TokenPlan {
     pub lifetime_s: u32,
     /// What consent is given to; other scopes are left out of what is granted.
     pub scopes: Option<Vec<String>>,
-    /// Refresh tokens die so long after the start.
+    /// Refresh tokens from before die so long after the start.
     pub revoked_after_s: Option<u32>,
+    /// Whose tokens they are, if not those of the mailbox's owner.
+    pub account: Option<String>,
+    /// Share of requests for a token that fail and may be repeated.
+    pub failures: f64,
 }
 
 impl Default for TokenPlan {
     fn default() -> Self {
-        TokenPlan { lifetime_s: 3_600, scopes: None, revoked_after_s: None }
+        TokenPlan { lifetime_s: 3_600, scopes: None, revoked_after_s: None, account: None, failures: 0.0 }
     }
 }
 

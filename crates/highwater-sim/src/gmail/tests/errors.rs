@@ -40,6 +40,7 @@ fn throttles_look_like_the_real_ones() {
                 "Too many concurrent requests for user"
             ]),
         ),
+        (ApiError::quota_exceeded(), json!(["quotaExceeded", "usageLimits", 403, null, "Quota exceeded."])),
         (ApiError::daily(), json!(["dailyLimitExceeded", "usageLimits", 403, null, "Daily Limit Exceeded"])),
         (
             ApiError::retry_after(403, "2026-01-01T00:00:00.000Z"),
@@ -75,6 +76,7 @@ fn mistakes_are_answered_as_gmail_answers_them() {
         ("messages?labelIds=Nope", 400, "invalidArgument", "Invalid label: Nope"),
         ("history", 400, "invalidArgument", "Missing/invalid parameter: startHistoryId"),
         ("history?startHistoryId=0", 400, "invalidArgument", "Missing/invalid parameter: startHistoryId"),
+        ("messages?fields=mesages", 400, "invalidArgument", "Invalid field selection mesages"),
         ("history?startHistoryId=5", 404, "notFound", "Requested entity was not found."),
         ("labels/Nope", 404, "notFound", "Requested entity was not found."),
         ("threads/00000000000000aa", 404, "notFound", "Requested entity was not found."),
@@ -83,6 +85,9 @@ fn mistakes_are_answered_as_gmail_answers_them() {
     }
     let (status, reason, _) = bench.error("history?startHistoryId=1000050&historyTypes=labelsAdded");
     assert_eq!((status, reason.as_str()), (400, "invalidArgument"), "types are singular");
+    let (status, reason, text) = bench.error("messages?labelId=INBOX");
+    assert_eq!((status, reason.as_str()), (400, "invalidArgument"));
+    assert!(text.contains("Unknown name \"labelId\""), "{text}");
     let (status, body) = bench.ask(Verb::Get, "/gmail/v1/users/bob@example.com/profile", "");
     let (_, reason, text) = refused((status, body));
     assert_eq!((status, reason.as_str()), (403, "forbidden"));
@@ -119,6 +124,7 @@ fn planned_errors_have_their_bodies() {
         ("429", 429, "rateLimitExceeded"),
         ("403-rate", 403, "rateLimitExceeded"),
         ("401", 401, "authError"),
+        ("403-off", 403, "accessNotConfigured"),
         ("failed-precondition", 400, "failedPrecondition"),
     ] {
         let bench = Bench::new(5, &format!("[rates]\n{fault} = 1"));

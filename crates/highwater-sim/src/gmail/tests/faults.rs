@@ -26,8 +26,8 @@ fn a_patient_client_gets_everything_through_a_storm() {
         for _ in 0..12 {
             if let Reply::Full(message) = bench.reply(Verb::Get, target, "") {
                 let body = super::json_of(&message);
-                let whole =
-                    !target.contains("format=raw") || body["raw"].as_str().is_some_and(|raw| raw.len() % 4 != 1);
+                let whole = !target.contains("format=raw")
+                    || body["raw"].as_str().is_some_and(|raw| URL_SAFE_NO_PAD.decode(raw).is_ok());
                 if message.status.as_u16() == 200 && body.is_object() && whole {
                     return body;
                 }
@@ -67,11 +67,14 @@ fn a_script_that_lasts_is_part_of_the_truth() {
 }
 
 #[test]
-fn a_cut_raw_can_be_seen() {
-    let bench = Bench::new(40, "[rates]\nraw-truncated = 1");
-    for truth in bench.truth() {
-        let cut = bench.get(&format!("messages/{}?format=raw", truth.id))["raw"].as_str().unwrap().to_owned();
-        assert!(URL_SAFE_NO_PAD.decode(&cut).is_err() && cut.len() < truth.size);
+fn a_spoiled_raw_can_be_seen() {
+    for (fault, shorter) in [("raw-truncated", true), ("raw-undecodable", false)] {
+        let bench = Bench::new(40, &format!("[rates]\n{fault} = 1"));
+        for truth in bench.truth() {
+            let raw = bench.get(&format!("messages/{}?format=raw", truth.id))["raw"].as_str().unwrap().to_owned();
+            assert!(URL_SAFE_NO_PAD.decode(&raw).is_err(), "{fault}");
+            assert_eq!(raw.len() < truth.size, shorter, "{fault}");
+        }
     }
 }
 

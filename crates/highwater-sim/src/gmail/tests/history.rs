@@ -108,6 +108,28 @@ fn history_expires_also_between_two_pages() {
 }
 
 #[test]
+fn history_expires_at_a_time_and_may_change_its_order() {
+    let plan = format!("[history]\nexpire_at_s = 20\nswapped = 0.3\n{MOVING}");
+    let mut bench = Bench::new(100, &plan);
+    let start = history_id(&bench);
+    bench.now = Duration::from_secs(19);
+    let path = format!("history?startHistoryId={start}&maxResults=500");
+    let ids: Vec<u64> = bench.get(&path)["history"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|record| record["id"].as_str().unwrap().parse().unwrap())
+        .collect();
+    assert!(!ids.is_sorted());
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
+    bench.now = Duration::from_secs(20);
+    assert_eq!(bench.error(&path).0, 404);
+    let later = history_id(&bench);
+    bench.now = Duration::from_secs(500);
+    bench.get(&format!("history?startHistoryId={later}"));
+}
+
+#[test]
 fn later_pages_name_a_newer_id() {
     let bench = Bench::new(50, "");
     let start = history_id(&bench);

@@ -18,6 +18,13 @@ fn the_same_seed_gives_the_same_mailbox() {
 }
 
 #[test]
+fn a_page_has_at_most_500() {
+    let bench = Bench::new(700, "");
+    let count = |query: &str| bench.get(&format!("messages{query}"))["messages"].as_array().unwrap().len();
+    assert_eq!([count(""), count("?maxResults=9999"), count("?maxResults=1")], [100, 500, 1]);
+}
+
+#[test]
 fn every_page_together_lists_everything_once() {
     for plan in ["", "[list]\ntokens = 'offset'", "[list]\ninversions = 0.5", "[rates]\nempty-page = 0.5"] {
         let bench = Bench::new(1_300, plan);
@@ -82,6 +89,34 @@ fn arrivals_shift_pages_by_number_and_not_pages_by_place() {
         let again = ids(&second).iter().filter(|id| ids(&first).contains(id)).count();
         assert_eq!(again, repeated, "{style}");
     }
+}
+
+#[test]
+fn searches_look_into_messages() {
+    let bench = Bench::new(300, "");
+    let listed = |query: &str| bench.all(&format!("messages?maxResults=500&q=in:anywhere+{query}"), "messages").0;
+    let truth = bench.present();
+    let large: Vec<_> = truth.values().filter(|truth| truth.size > 8 << 10).map(|truth| truth.id.clone()).collect();
+    let mut found = listed("larger:8K");
+    found.sort_unstable();
+    assert!(!large.is_empty() && found == large);
+    assert_eq!(listed("larger:8K").len() + listed("smaller:8193").len(), 300);
+    assert!(listed("filename:.pdf").iter().all(|id| listed("has:attachment").contains(id)));
+    let header = |id: &str, name: &str| {
+        let path = format!("messages/{id}?format=metadata&metadataHeaders={name}");
+        bench.get(&path)["payload"]["headers"][0]["value"].as_str().unwrap().to_owned()
+    };
+    let id = truth.keys().next().unwrap();
+    let message_id = header(id, "Message-ID").replace(['<', '>'], "");
+    assert_eq!(listed(&format!("rfc822msgid:{message_id}")), [id.clone()]);
+}
+
+#[test]
+fn only_the_fields_asked_for_are_sent() {
+    let bench = Bench::new(30, "");
+    let page = bench.get("messages?maxResults=2&fields=messages/id,nextPageToken");
+    assert_eq!(page.as_object().unwrap().keys().collect::<Vec<_>>(), ["messages", "nextPageToken"]);
+    assert_eq!(page["messages"][0].as_object().unwrap().keys().collect::<Vec<_>>(), ["id"]);
 }
 
 #[test]

@@ -8,7 +8,10 @@ use base64::{
 use serde_json::{Value, json};
 
 use super::Bench;
-use crate::{answer::Verb, gmail::mime};
+use crate::{
+    answer::{Reply, SimRequest, Verb},
+    gmail::mime,
+};
 
 fn sha256(bytes: &[u8]) -> String {
     digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
@@ -25,6 +28,8 @@ fn raw_is_what_the_truth_says_padded_or_not() {
             assert_eq!((sha256(&raw), raw.len()), (truth.sha256, truth.size));
             assert_eq!(message["internalDate"], truth.internal_date.to_string());
             assert_eq!(message["threadId"], truth.thread_id);
+            assert_eq!(message["sizeEstimate"], truth.size_estimate);
+            assert_eq!(message["historyId"], truth.history_id.to_string());
             assert_eq!(message["labelIds"].as_array().map_or(0, Vec::len), truth.label_ids.len());
             assert!(message.get("payload").is_none());
         }
@@ -80,6 +85,12 @@ fn attachment_ids_change_from_call_to_call_and_stay_good() {
     let get = |id: &str| bench.get(&format!("messages/{}/attachments/{id}", truth.id));
     assert_eq!(get(&first[0]), get(&second[0]));
     assert_eq!(bench.error(&format!("messages/{}/attachments/nonsense", truth.id)).0, 400);
+    let mut bench = Bench::new(200, "[body]\nattachment_id_s = 60");
+    let path = format!("messages/{}/attachments/{}", truth.id, ids(&bench, &truth.id)[0]);
+    bench.now = std::time::Duration::from_secs(59);
+    bench.get(&path);
+    bench.now = std::time::Duration::from_secs(60);
+    assert_eq!(bench.error(&path).0, 400, "ids end");
 }
 
 #[test]
@@ -137,11 +148,24 @@ fn uploads_are_kept_byte_for_byte_and_dated_as_asked() {
     let (_, imported) = bench.post("messages/import", &body);
     let (_, inserted) = bench.post("messages", &body);
     let media = bench.ask(Verb::Post, "/upload/gmail/v1/users/me/messages?uploadType=media", raw).1;
+    let related = "--x\r\nContent-Type: application/json\r\n\r\n{\"labelIds\":[\"STARRED\"]}\r\n--x\r\n\
+        Content-Type: message/rfc822\r\n\r\n"
+        .to_owned()
+        + raw
+        + "\r\n--x--\r\n";
+    let target = "/upload/gmail/v1/users/me/messages/import?uploadType=multipart";
+    let request =
+        SimRequest::get(target).sending(Verb::Post, related.as_bytes()).typed("multipart/related; boundary=x");
+    let Reply::Full(both) = bench.sim.answer(&request.authorized("Bearer sim-access-token"), bench.now).reply else {
+        panic!("an upload is answered")
+    };
+    let both = super::json_of(&both);
     let truth = bench.present();
     let of = |message: &Value| &truth[message["id"].as_str().unwrap()];
-    for message in [&imported, &inserted, &media] {
+    for message in [&imported, &inserted, &media, &both] {
         assert_eq!((of(message).sha256.clone(), of(message).size), (sha256(raw.as_bytes()), raw.len()));
     }
+    assert_eq!(of(&both).label_ids, ["STARRED"]);
     assert_eq!(of(&imported).internal_date, 1_700_000_000_000);
     assert_eq!(of(&inserted).internal_date, super::START);
     assert_eq!(bench.post("messages/import", "{}").0, 400);

@@ -35,6 +35,7 @@ fn cheap_calls_cost_little() {
     let counts = bench.sim.counts(bench.now);
     assert_eq!((counts.quota_units, counts.requests), (1 + 1 + 5 + 1 + 2, 5));
     assert_eq!(counts.by_method["getProfile"], 2);
+    assert_eq!((counts.units_by_method["getProfile"], counts.units_by_method["messages.list"]), (2, 5));
 }
 
 #[test]
@@ -64,7 +65,9 @@ fn who_goes_on_asking_goes_to_the_penalty_box_and_stays_longer() {
     bench.now = Duration::from_secs(300);
     let (_, longer) = gets_until_refused(&bench);
     assert_eq!(longer, throttled(429, "User-rate limit exceeded.  Retry after 2026-01-01T00:16:00.000Z"));
-    assert_eq!(bench.sim.counts(bench.now).requests_in_penalty, 1);
+    let counts = bench.sim.counts(bench.now);
+    assert_eq!(counts.requests_in_penalty, 1);
+    assert_eq!((counts.throttled["modern"], counts.throttled["penalty"]), (2, 2));
     bench.now = Duration::from_secs(960);
     assert_eq!(gets_until_refused(&bench).0, 1);
 }
@@ -77,6 +80,16 @@ fn requests_at_once_are_those_whose_latencies_overlap() {
     bench.get("labels");
     assert_eq!(bench.error("labels"), throttled(429, "Too many concurrent requests for user"));
     bench.now = Duration::from_millis(100);
+    bench.get("labels");
+}
+
+#[test]
+fn the_penalty_box_can_be_entered_by_hand() {
+    let mut bench = Bench::new(3, "[penalty]\nstatus = 403");
+    bench.page("penalty?for_s=30");
+    let text = "User-rate limit exceeded.  Retry after 2026-01-01T00:01:30.000Z";
+    assert_eq!(bench.error("labels"), throttled(403, text), "and asking makes it a minute longer");
+    bench.now = Duration::from_secs(90);
     bench.get("labels");
 }
 
