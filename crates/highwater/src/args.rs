@@ -337,14 +337,16 @@ A plan with [mutations] makes items and profiles change while it runs; [stream] 
   curl '127.0.0.1:8733/_sim/stream?do=drop'              drop, cut, cancel, auth_revoked, silence or restore
   curl '127.0.0.1:8733/_sim/down?for_ms=60000'           every request is reset for a minute
 
-Gmail: base_url = \"http://127.0.0.1:8733\", token_url = \"http://127.0.0.1:8733/token\", any client id and secret; the
-refresh token is sim-refresh-token, and /o/oauth2/v2/auth consents at once. The account is ann@example.com unless the
-plan says otherwise. No batch endpoint, no watch, no send; `fields` is ignored. By hand:
+Gmail: base_url = \"http://127.0.0.1:8733\", token_url = \"http://127.0.0.1:8733/token\". Unless the plan says otherwise
+the account is ann@example.com, the client id sim-client, its secret sim-secret, and the refresh token
+sim-refresh-token; /o/oauth2/v2/auth consents at once, and any service account may act for the account.
+The plans are none, calm, storm, penalty, expiry and broken. By hand, with GET or POST:
   curl '127.0.0.1:8733/_sim/arrive?count=3'              mail arrives; /_sim/import?at=SECONDS: into the past
   curl '127.0.0.1:8733/_sim/label?id=ID&add=STARRED'     also remove=; /_sim/delete?id=ID: for good
   curl '127.0.0.1:8733/_sim/draft'                       a draft is saved, which gives it another id
   curl '127.0.0.1:8733/_sim/expire_history'              older history ids give 404
-  curl '127.0.0.1:8733/_sim/expire_tokens'               access tokens end; /_sim/revoke: refresh tokens too";
+  curl '127.0.0.1:8733/_sim/expire_tokens'               access tokens end; /_sim/revoke: refresh tokens too
+  curl '127.0.0.1:8733/_sim/penalty?for_s=60'            the penalty box; /_sim/down as above";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Simulated {
@@ -366,7 +368,7 @@ pub(crate) struct SimulateArgs {
     /// How many items or messages there are
     #[arg(long, default_value_t = 20_000, value_name = "N")]
     pub(crate) items: u64,
-    /// none, calm, storm, chaos (hn), or a file with a plan
+    /// none, calm, storm, chaos (hn), penalty, expiry, broken (gmail), or a file with a plan
     #[arg(long, default_value = "calm", value_name = "PLAN")]
     pub(crate) faults: String,
     /// Serve the items of a JSON-lines file instead of generated ones

@@ -32,7 +32,7 @@ pub(super) async fn run(global: &Global, args: &SimulateArgs) -> anyhow::Result<
             if args.load.is_some() {
                 return Err(Trouble::usage("--load is for hn: mailboxes are generated".to_owned()).into());
             }
-            let plan = plan(&args.faults, "none, calm or storm", GmailPlan::load)?;
+            let plan = plan(&args.faults, "none, calm, storm, penalty, expiry or broken", GmailPlan::load)?;
             let start = Clock::system().now().as_millis();
             serve(global, args, GmailSim::new(Seed(args.seed), args.items, plan, start)).await
         }

@@ -42,7 +42,7 @@ fn bad_usage_is_refused_with_what_is_wrong() {
     home.run(&["verify"]).exits(2);
     home.run(&["frobnicate"]).exits(2);
     home.run(&["simulate", "hn", "--faults", "mild"]).exits(2).complains(&["mild", "calm"]);
-    home.run(&["simulate", "gmail", "--faults", "chaos"]).exits(2).complains(&["chaos", "none, calm or storm"]);
+    home.run(&["simulate", "gmail", "--faults", "chaos"]).exits(2).complains(&["chaos", "penalty, expiry or broken"]);
     home.run(&["simulate", "gmail", "--load", "x.jsonl"]).exits(2).complains(&["--load"]);
     home.run(&["sync", "hn", "--config", "nowhere.toml"]).exits(2).complains(&["nowhere.toml"]);
     home.run(&["status"]).exits(2).complains(&["hint"]);

@@ -12,16 +12,32 @@ pub enum GmailPreset {
     Calm,
     /// A bad day: errors, resets, throttling, a mailbox that changes.
     Storm,
+    /// Google's quota, and a penalty box.
+    Penalty,
+    /// Tokens, pages and history end soon.
+    Expiry,
+    /// Odd mail, some of it out of reach for good.
+    Broken,
 }
 
 impl GmailPreset {
-    pub const ALL: [GmailPreset; 3] = [GmailPreset::None, GmailPreset::Calm, GmailPreset::Storm];
+    pub const ALL: [GmailPreset; 6] = [
+        GmailPreset::None,
+        GmailPreset::Calm,
+        GmailPreset::Storm,
+        GmailPreset::Penalty,
+        GmailPreset::Expiry,
+        GmailPreset::Broken,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             GmailPreset::None => "none",
             GmailPreset::Calm => "calm",
             GmailPreset::Storm => "storm",
+            GmailPreset::Penalty => "penalty",
+            GmailPreset::Expiry => "expiry",
+            GmailPreset::Broken => "broken",
         }
     }
 
@@ -31,6 +47,9 @@ impl GmailPreset {
             GmailPreset::None => "",
             GmailPreset::Calm => include_str!("calm.toml"),
             GmailPreset::Storm => include_str!("storm.toml"),
+            GmailPreset::Penalty => include_str!("penalty.toml"),
+            GmailPreset::Expiry => include_str!("expiry.toml"),
+            GmailPreset::Broken => include_str!("broken.toml"),
         }
     }
 
@@ -40,7 +59,7 @@ impl GmailPreset {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no preset; the presets are `none`, `calm` and `storm`")]
+#[error("`{0}` is no preset; the presets are `none`, `calm`, `storm`, `penalty`, `expiry` and `broken`")]
 pub struct UnknownGmailPreset(String);
 
 impl FromStr for GmailPreset {
