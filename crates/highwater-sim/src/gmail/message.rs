@@ -20,6 +20,8 @@ use crate::rng::{Purpose, Seed, scale};
 /// Leaves above this size come as attachments even without a name.
 const INLINE_MAX: usize = 64 << 10;
 const SNIPPET_MAX: usize = 180;
+/// Only the beginning of a message is read for it: most requests want the bytes and not their meaning.
+const SNIPPET_SOURCE: usize = 8 << 10;
 /// What real ids of attachments begin with.
 const ATTACHMENT: &str = "ANGjdJ";
 
@@ -55,11 +57,10 @@ pub(super) struct Painter<'a> {
 
 impl Painter<'_> {
     pub(super) fn message(&self, entry: &Entry, labels: Vec<String>, raw: &[u8]) -> Value {
-        let parsed = mime::parse(raw);
         let mut shown = json!({
             "id": hex(entry.id),
             "threadId": hex(entry.thread),
-            "snippet": snippet(&parsed),
+            "snippet": snippet(&mime::parse(&raw[..raw.len().min(SNIPPET_SOURCE)])),
             "historyId": entry.history.to_string(),
             "internalDate": entry.date().to_string(),
             "sizeEstimate": size_estimate(self.seed, entry, raw.len()),
@@ -69,11 +70,14 @@ impl Painter<'_> {
         }
         match self.format {
             Format::Minimal => {}
-            Format::Metadata => shown["payload"] = json!({ "mimeType": parsed.kind, "headers": self.headers(&parsed) }),
-            Format::Full => shown["payload"] = self.part(&parsed, String::new(), entry),
+            Format::Metadata => {
+                let parsed = mime::parse(raw);
+                shown["payload"] = json!({ "mimeType": parsed.kind, "headers": self.headers(&parsed) });
+            }
+            Format::Full => shown["payload"] = self.part(&mime::parse(raw), String::new(), entry),
             Format::Raw => {
                 if let Some(text) = self.raw(raw) {
-                    shown["raw"] = json!(text);
+                    shown["raw"] = Value::String(text);
                 }
             }
         }

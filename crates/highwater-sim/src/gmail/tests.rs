@@ -8,6 +8,7 @@ mod labels;
 mod lists;
 mod messages;
 mod oauth;
+mod pages;
 mod quota;
 
 use std::{collections::BTreeMap, time::Duration};

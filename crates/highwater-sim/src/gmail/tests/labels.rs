@@ -18,7 +18,7 @@ fn a_label_is_made_renamed_and_deleted() {
     bench.post(&format!("messages/{id}/modify"), r#"{"addLabelIds":["Label_3"]}"#);
     assert_eq!(write(&bench, Verb::Patch, "/Label_3", r#"{"name":"Taxes"}"#).1["name"], "Taxes");
     assert_eq!(write(&bench, Verb::Put, "/Label_3", r#"{"id":"Label_3","name":"Tax"}"#).1["name"], "Tax");
-    assert_eq!(bench.all("messages?q=label:tax+in:anywhere", "messages").0, [id.clone()]);
+    assert_eq!(bench.all("messages?q=label:tax+in:anywhere", "messages").0, std::slice::from_ref(&id));
     let start = bench.get("profile")["historyId"].as_str().unwrap().to_owned();
     assert_eq!(write(&bench, Verb::Delete, "/Label_3", "").0, 204);
     let told = bench.get(&format!("history?startHistoryId={start}"));

@@ -108,7 +108,7 @@ fn searches_look_into_messages() {
     };
     let id = truth.keys().next().unwrap();
     let message_id = header(id, "Message-ID").replace(['<', '>'], "");
-    assert_eq!(listed(&format!("rfc822msgid:{message_id}")), [id.clone()]);
+    assert_eq!(listed(&format!("rfc822msgid:{message_id}")), std::slice::from_ref(id));
 }
 
 #[test]
