@@ -104,7 +104,7 @@ fn headers(head: &[u8]) -> Vec<(String, String)> {
 /// A parameter of a structured header, in pieces and percent-encoded if need be (RFC 2231).
 fn parameter(value: &str, name: &str) -> Option<String> {
     let mut pieces: Vec<(usize, String)> = Vec::new();
-    for field in value.split(';').skip(1) {
+    for field in fields(value).skip(1) {
         let Some((key, text)) = field.split_once('=') else { continue };
         let (key, text) = (key.trim().to_ascii_lowercase(), text.trim().trim_matches('"'));
         let Some(rest) = key.strip_prefix(name) else { continue };
@@ -118,6 +118,15 @@ fn parameter(value: &str, name: &str) -> Option<String> {
     }
     pieces.sort_by_key(|(at, _)| *at);
     (!pieces.is_empty()).then(|| pieces.into_iter().map(|(_, text)| text).collect())
+}
+
+/// Between semicolons that no quotes hide.
+fn fields(value: &str) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    value.split(move |character| {
+        quoted ^= character == '"';
+        character == ';' && !quoted
+    })
 }
 
 fn percent(text: &str) -> String {
@@ -161,6 +170,13 @@ mod tests {
         let file = mail.at("1").unwrap();
         assert_eq!((file.filename.as_str(), file.body.as_slice()), ("Ü a.pdf", &b"hallo"[..]));
         assert!(mail.at("2").is_none() && mail.at("").is_some());
+    }
+
+    #[test]
+    fn quotes_hide_semicolons() {
+        let disposition = "attachment; filename=\"a; b, c.pdf\"; size=3";
+        assert_eq!(parameter(disposition, "filename").as_deref(), Some("a; b, c.pdf"));
+        assert_eq!(parameter(disposition, "size").as_deref(), Some("3"));
     }
 
     #[test]

@@ -137,7 +137,11 @@ impl Body {
             let number = rng.next_u64();
             (noise(number, size), number % 1_000)
         };
-        let name = format!("file {number}.{ending}");
+        let name = match number % 8 {
+            0 => format!("=?UTF-8?Q?=C3=9Cbersicht_{number}.{ending}?="),
+            1 => format!("a name; with, everything {number}.{ending}"),
+            _ => format!("file {number}.{ending}"),
+        };
         Body::encoded(
             &format!(
                 "Content-Type: {kind}; name=\"{name}\"\r\nContent-Disposition: attachment; filename=\"{name}\"\r\n"
