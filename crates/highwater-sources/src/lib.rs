@@ -4,6 +4,7 @@ mod call;
 mod clock;
 mod decoding;
 mod gateway;
+mod gmail;
 mod hn;
 mod live;
 mod source;
@@ -17,6 +18,7 @@ pub use gateway::{
     Answers, Classifier, Gateway, GatewayError, Jitter, LATENCY_BOUNDS, LATENCY_CLASSES, Latency, Meter, News, Reading,
     Stopped, Traffic, read_status,
 };
+pub use gmail::{Address, Attachment, Mail, NotBase64, decode as decode_raw, read as read_mail};
 pub use hn::Hn;
 pub use live::{Feed, Listening, Live, Told};
 pub use source::{Answer, Density, Fetched, Following, NamedIn, Source, StreamPolicy, StreamSpec};
