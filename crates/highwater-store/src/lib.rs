@@ -1,5 +1,6 @@
 //! Where the mirror lives: the store interface, its backends, the ledger, and one suite that every backend passes.
 
+mod blobs;
 mod copy;
 mod error;
 mod ledger;
@@ -12,6 +13,7 @@ mod store;
 #[cfg(feature = "suite")]
 pub mod suite;
 
+pub use blobs::{BlobName, Blobs};
 pub use copy::{Amendment, Cell, Content, CopyProgress, CopyReport, Hold, Row, Scan, TableReport, copy};
 pub use error::{ErrorKind, Result, StoreError};
 pub use ledger::{Broken, ChainCheck, FIRST_PREV_HASH, LedgerEntry, LedgerLine, payload_text};
