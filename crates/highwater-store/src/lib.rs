@@ -6,6 +6,7 @@ mod error;
 mod ledger;
 mod live;
 mod migrations;
+mod pack;
 mod postgres;
 mod rules;
 mod sqlite;
@@ -22,6 +23,7 @@ pub use live::{
     LiveState, LiveStore, NamesIn, NewWindow, RescanPlan, RoleAsk, StoreSizes,
 };
 pub use migrations::{Kind, Shape, ShapeColumn};
+pub use pack::{pack, unpack};
 pub use postgres::{LeaseClock, PostgresOptions, PostgresStore};
 pub use sqlite::{Durability, Execution, GroupLimits, Mode, OpenOptions, SqliteStore};
 pub use store::{
