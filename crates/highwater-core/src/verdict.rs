@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    Failure, FailureKind, Key, RetryPolicy, SegmentId, Timestamp,
+    Failure, Key, RetryPolicy, SegmentId, Timestamp,
     planted::{Bug, planted},
     word,
 };
@@ -19,7 +19,7 @@ word! {
 }
 
 word! {
-    /// Why a key is not plainly stored, in one word. Failures use the words of [`FailureKind`].
+    /// Why a key is not plainly stored, in one word. Failures use the words of [`crate::FailureKind`].
     pub enum Pending {
         /// The remote says there is nothing, and has not said so often enough.
         Null = "null",
@@ -163,8 +163,8 @@ impl Judge {
     }
 
     pub fn failure(&self, key: Key, before: &History, failure: &Failure, strike: Strike) -> Settlement {
-        let throttled = failure.kind == FailureKind::Throttled;
-        let attempts = if throttled || strike == Strike::Outage { before.attempts } else { before.attempts + 1 };
+        let is_blameless = failure.kind.is_about_account() || strike == Strike::Outage;
+        let attempts = if is_blameless { before.attempts } else { before.attempts + 1 };
         let history = History { attempts, ..before.clone() };
         let verdict = if attempts >= self.retry.attempts {
             Verdict::Dead
@@ -191,6 +191,7 @@ const DELAYED_LOOK_MAX: Duration = Duration::from_secs(600);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::FailureKind;
 
     fn judge(now: i64) -> Judge {
         Judge {
@@ -235,6 +236,7 @@ mod tests {
         assert_eq!(fails(FailureKind::Server, Strike::Counts, 3), Verdict::Dead);
         assert!(matches!(fails(FailureKind::Server, Strike::Outage, 50), Verdict::Retry { .. }));
         assert!(matches!(fails(FailureKind::Throttled, Strike::Counts, 50), Verdict::Retry { .. }));
+        assert!(matches!(fails(FailureKind::Credentials, Strike::Counts, 50), Verdict::Retry { .. }));
     }
 
     #[test]
