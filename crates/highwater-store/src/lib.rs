@@ -11,6 +11,7 @@ mod sqlite;
 mod store;
 #[cfg(feature = "suite")]
 pub mod suite;
+mod vault;
 
 pub use copy::{Amendment, Cell, Content, CopyProgress, CopyReport, Hold, Row, Scan, TableReport, copy};
 pub use error::{ErrorKind, Result, StoreError};
@@ -26,3 +27,4 @@ pub use store::{
     Claim, Claimed, Close, Closed, Commit, Counts, ExceptionFilter, Known, Outlook, Page, Plan, RunEnd, RunOutcome,
     RunStart, SHARE_LASTS, ShareAsk, Store, StoredRow, StreamRow, WorkerRow,
 };
+pub use vault::{KEY_FILE, KeyId, Place, Vault, VaultError, VaultKey};
