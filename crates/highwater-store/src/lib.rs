@@ -4,6 +4,7 @@ mod copy;
 mod error;
 mod ledger;
 mod live;
+mod mailboxes;
 mod migrations;
 mod postgres;
 mod rules;
@@ -20,6 +21,7 @@ pub use live::{
     AlertNote, AlertRow, CollectNames, Collected, EndWindow, Heard, LISTENER, LiveCommit, LiveCommitted, LiveSettled,
     LiveState, LiveStore, NamesIn, NewWindow, RescanPlan, RoleAsk, StoreSizes,
 };
+pub use mailboxes::{MailboxId, MailboxNote, MailboxRow, MailboxStatus, MailboxStore};
 pub use migrations::{Kind, Shape, ShapeColumn};
 pub use postgres::{LeaseClock, PostgresOptions, PostgresStore};
 pub use sqlite::{Durability, Execution, GroupLimits, Mode, OpenOptions, SqliteStore};

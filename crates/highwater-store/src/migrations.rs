@@ -20,6 +20,7 @@ pub(crate) struct Migration {
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "first", sql: include_str!("migrations/0001_first.sql") },
     Migration { version: 2, name: "live", sql: include_str!("migrations/0002_live.sql") },
+    Migration { version: 3, name: "mailboxes", sql: include_str!("migrations/0003_mailboxes.sql") },
 ];
 
 /// How a database spells the words in braces.

@@ -34,6 +34,7 @@ mod ledger;
 mod link;
 mod live;
 mod load;
+mod mailboxes;
 mod names;
 mod open;
 mod passwords;

@@ -15,6 +15,7 @@ mod group;
 mod ledger;
 mod live;
 mod lock;
+mod mailboxes;
 mod names;
 mod open;
 mod plan;

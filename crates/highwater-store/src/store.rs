@@ -11,11 +11,11 @@ use highwater_core::{
 
 use serde_json::json;
 
-use crate::{LedgerEntry, LedgerLine, LiveStore, Result};
+use crate::{LedgerEntry, LedgerLine, LiveStore, MailboxStore, Result};
 
 /// Work and evidence, durable. Every method that writes is one short transaction, all or nothing, and may be called
 /// again with the same arguments without harm.
-pub trait Store: LiveStore {
+pub trait Store: LiveStore + MailboxStore {
     /// The row of a stream, made if it is not there yet with an empty span.
     fn open_stream<'a>(&'a self, stream: &'a StreamId, axis: &'a str) -> BoxFuture<'a, Result<StreamRow>>;
     /// Lays segments and moves origin, target and frontier so that catch-up segments tile `[origin, target)` at any

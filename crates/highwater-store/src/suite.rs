@@ -10,6 +10,7 @@ pub mod exceptions;
 pub mod frontier;
 pub mod joining;
 pub mod leases;
+pub mod mailboxes;
 pub mod marks;
 pub mod names;
 pub mod plans;
@@ -134,4 +135,9 @@ cases! { ($)
     alerts:
         an_alert_is_told_once_until_it_is_resolved
         a_store_knows_its_size_and_its_age;
+    mailboxes:
+        a_mailbox_is_made_once_and_told_of
+        a_mailbox_keeps_its_credentials_and_how_it_fares
+        one_at_a_time_refreshes_a_mailbox
+        what_is_said_of_an_unknown_mailbox_is_refused;
 }

@@ -11,8 +11,9 @@ use highwater_core::{
     AccountReport, Position, Purpose, Record, RescanReason, StreamId, Value, Verdict, throttle::Learned,
 };
 use highwater_store::{
-    AlertNote, Content, CopyProgress, CopyReport, Durability, EndWindow, ErrorKind, Mode, NewWindow, OpenOptions,
-    PostgresOptions, PostgresStore, RunEnd, RunOutcome, RunStart, ShareAsk, SqliteStore, Store, StoreError, copy,
+    AlertNote, Content, CopyProgress, CopyReport, Durability, EndWindow, ErrorKind, MailboxId, Mode, NewWindow,
+    OpenOptions, PostgresOptions, PostgresStore, RunEnd, RunOutcome, RunStart, ShareAsk, SqliteStore, Store,
+    StoreError, copy,
     suite::{
         Lab, Scene, item,
         scene::{at, verdict, worker},
@@ -106,6 +107,9 @@ async fn fill_live(scene: &Scene) {
         raised: true,
     };
     store.note_alert(&alert).await.unwrap();
+    let ann = MailboxId::new("default", "ann@example.com");
+    store.open_mailbox(&ann, &"mail".parse().unwrap(), at(5)).await.unwrap();
+    store.set_credentials(&ann, Some("v1:sealed".into()), at(6)).await.unwrap();
 }
 
 /// Every row of every table of a file, as it lies.

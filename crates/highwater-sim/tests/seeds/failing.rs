@@ -13,11 +13,11 @@ use highwater_core::{
 use highwater_sources::{Request, Response, Transport};
 use highwater_store::{
     Claim, Claimed, Close, Closed, Commit, Counts, ErrorKind, ExceptionFilter, Known, LedgerEntry, LedgerLine,
-    LiveStore, Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoreError, StoredRow, StreamRow,
-    WorkerRow,
+    LiveStore, MailboxStore, Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoreError, StoredRow,
+    StreamRow, WorkerRow,
 };
 
-use crate::live_methods::live_methods;
+use crate::{live_methods::live_methods, mailbox_methods::mailbox_methods};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lasting {
@@ -85,6 +85,10 @@ macro_rules! pass_on {
 
 impl LiveStore for FailingStore {
     live_methods!(pass_on);
+}
+
+impl MailboxStore for FailingStore {
+    mailbox_methods!(pass_on);
 }
 
 impl Store for FailingStore {

@@ -6,6 +6,7 @@
 mod beside;
 mod failing;
 mod live_methods;
+mod mailbox_methods;
 mod nth;
 mod oracle;
 mod planted;

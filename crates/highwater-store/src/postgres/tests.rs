@@ -27,7 +27,7 @@ async fn a_schema_of_the_first_step_is_brought_up_to_date() {
     client.batch_execute(&made).await.unwrap();
     let url = format!("{server}{}schema={schema}", if server.contains('?') { "&" } else { "?" });
     let older = PostgresStore::open(PostgresOptions::read_only(&url)).await.err().unwrap();
-    assert!(older.doing.contains("it has schema version 1, not yet 2"), "{older}");
+    assert!(older.doing.contains("it has schema version 1, not yet 3"), "{older}");
     let options = PostgresOptions { clock: LeaseClock::Caller, ..PostgresOptions::new(&url) };
     let store = Arc::new(PostgresStore::open(options).await.unwrap());
     let query = |_: &str| -> futures_util::future::BoxFuture<'static, Vec<String>> { Box::pin(async { Vec::new() }) };

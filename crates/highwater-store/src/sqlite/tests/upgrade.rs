@@ -23,7 +23,7 @@ async fn a_file_of_the_first_step_is_brought_up_to_date() {
     db.execute("INSERT INTO highwater_schema VALUES (1, 'first', ?1)", [MIGRATIONS[0].checksum()]).unwrap();
     db.execute_batch(&upgraded::first_rows("1700000000000")).unwrap();
     let older = SqliteStore::open(crate::OpenOptions::read_only(&path)).err().unwrap();
-    assert!(older.doing.contains("it has schema version 1, not yet 2"), "{older}");
+    assert!(older.doing.contains("it has schema version 1, not yet 3"), "{older}");
     let store = std::sync::Arc::new(SqliteStore::open(options(&path)).unwrap());
     let query = |_: &str| -> futures_util::future::BoxFuture<'static, Vec<String>> { Box::pin(async { Vec::new() }) };
     upgraded::goes_on(Scene::new(Lab { store, query: Box::new(query) }).await).await;
