@@ -4,6 +4,7 @@ mod call;
 mod clock;
 mod decoding;
 mod gateway;
+pub mod gmail;
 mod hn;
 mod live;
 mod source;

@@ -1,0 +1,3 @@
+//! Gmail: who may read a mailbox.
+
+pub mod oauth;
