@@ -74,6 +74,9 @@ impl Global {
 pub(crate) enum Command {
     /// Write a commented highwater.toml
     Init(InitArgs),
+    /// Get or import the credentials of a source
+    #[command(after_help = AUTH_EXAMPLES)]
+    Auth(AuthArgs),
     /// Catch up with the remote, then exit
     #[command(after_help = SYNC_EXAMPLES)]
     Sync(SyncArgs),
@@ -109,6 +112,50 @@ pub(crate) struct InitArgs {
     /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+const AUTH_EXAMPLES: &str = "\
+Examples:
+  highwater auth mail --client-secret client_secret.json    consent in the browser
+  highwater auth mail --no-browser                          prints the address instead
+  highwater auth mail --refresh-token-file token.json       imports a refresh token; - is stdin
+  highwater auth mail --service-account key.json            domain-wide delegation
+  highwater auth mail --check                               whether what is stored still works
+  highwater auth rotate-key                                 seal all credentials with a new key
+
+Only reading is asked for (gmail.readonly). Credentials are kept in the store, sealed with the key in
+HIGHWATER_KEY (64 hexadecimal digits) or in highwater.key, which is made beside a SQLite store, or beside
+the configuration for PostgreSQL. Keep a copy of it: without it, 'highwater auth' must be run again.
+To change a key that is in HIGHWATER_KEY, put the new one into HIGHWATER_NEW_KEY.
+Exit code 4: credentials are missing, expired, refused, or belong to another account.";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct AuthArgs {
+    /// The source to get credentials for, or the word rotate-key
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: String,
+    /// Import the refresh token in this file, bare or as JSON; - is standard input
+    #[arg(long, value_name = "FILE", group = "way")]
+    pub(crate) refresh_token_file: Option<PathBuf>,
+    /// Act for the account with the key file of a service account
+    #[arg(long, value_name = "FILE", group = "way")]
+    pub(crate) service_account: Option<PathBuf>,
+    /// The OAuth client, as Google's console gives it for a desktop app
+    #[arg(long, value_name = "FILE", conflicts_with = "service_account")]
+    pub(crate) client_secret: Option<PathBuf>,
+    /// Print the address to consent at instead of opening a browser
+    #[arg(long, group = "way")]
+    pub(crate) no_browser: bool,
+    /// Only check that the stored credentials work
+    #[arg(long, group = "way", conflicts_with = "client_secret")]
+    pub(crate) check: bool,
+}
+
+impl AuthArgs {
+    pub(crate) fn has_flags(&self) -> bool {
+        let files = [&self.refresh_token_file, &self.service_account, &self.client_secret];
+        files.into_iter().any(Option::is_some) || self.no_browser || self.check
+    }
 }
 
 const SYNC_EXAMPLES: &str = "\

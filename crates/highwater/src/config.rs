@@ -1,6 +1,7 @@
 //! The configuration file: found, parsed, and every unknown key refused by name.
 
 mod alerts;
+mod gmail;
 mod reader;
 mod serve;
 mod source;
@@ -15,9 +16,10 @@ use toml::Table;
 
 use crate::exit::Trouble;
 pub(crate) use alerts::{AlertsConfig, NotifyConfig, SmtpConfig};
+pub(crate) use gmail::{ClientSecret, GmailConfig, OauthConfig};
 use reader::Reader;
 pub(crate) use serve::ServeConfig;
-pub(crate) use source::{Limits, LiveConfig, RateLimit, SourceConfig, SourceKind};
+pub(crate) use source::{Limits, LiveConfig, ROTATE_KEY, RateLimit, SourceConfig, SourceKind};
 pub(crate) use units::parse_duration;
 
 pub(crate) const FILE_NAME: &str = "highwater.toml";
@@ -25,6 +27,8 @@ pub(crate) const DEFAULT_STORE: &str = "sqlite:highwater.db";
 
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
+    /// The file it was read from.
+    pub(crate) path: Option<PathBuf>,
     pub(crate) store_url: String,
     /// Of a PostgreSQL database.
     pub(crate) store_schema: Option<String>,
@@ -43,7 +47,8 @@ impl Config {
             Trouble::usage(format!("cannot read the configuration {}: {error}", path.display()))
                 .hint("'highwater init' writes one")
         })?;
-        Config::parse(&text).map_err(|error| Trouble::usage(format!("{}: {error}", path.display())))
+        let config = Config::parse(&text).map_err(|error| Trouble::usage(format!("{}: {error}", path.display())))?;
+        Ok(Config { path: Some(path), ..config })
     }
 
     pub(crate) fn parse(text: &str) -> Result<Config, String> {
@@ -67,6 +72,7 @@ impl Config {
         let alerts = alerts::parse(root.section("alerts")?)?;
         root.finish()?;
         Ok(Config {
+            path: None,
             store_url: store_url.unwrap_or_else(|| DEFAULT_STORE.into()),
             store_schema,
             sources,

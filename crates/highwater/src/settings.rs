@@ -17,6 +17,7 @@ use crate::{
     args::Global,
     config::{Config, Limits, LiveConfig, RateLimit, SourceConfig, SourceKind, parse_duration},
     exit::Trouble,
+    keyring::Keyring,
     location::{self, Location},
 };
 
@@ -62,6 +63,11 @@ impl Settings {
 
     pub(crate) fn location(&self) -> Result<Location, Trouble> {
         Location::parse(&self.store_url, self.store_schema.as_deref())
+    }
+
+    /// Where the key of this store is.
+    pub(crate) fn keyring(&self) -> Result<Keyring, Trouble> {
+        Ok(Keyring::find(&self.location()?, self.config.path.as_deref()))
     }
 
     pub(crate) async fn open_store(&self, access: Access) -> anyhow::Result<Arc<dyn Store>> {
