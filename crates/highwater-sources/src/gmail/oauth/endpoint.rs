@@ -85,7 +85,10 @@ impl TokenEndpoint {
         let assertion =
             robot.assertion(account, &self.url, self.clock.now()).map_err(|error| Refusal::Other(error.to_string()))?;
         let form = [("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", assertion.expose())];
-        self.ask(&form, tries).await
+        self.ask(&form, tries).await.map_err(|refusal| match refusal {
+            Refusal::InvalidGrant => Refusal::Impersonation,
+            other => other,
+        })
     }
 
     /// Turns the code that a browser brought into credentials. A code is good once.

@@ -13,6 +13,11 @@ pub enum Refusal {
          used for six months, or the app is in testing mode, in which consent ends after 7 days"
     )]
     InvalidGrant,
+    #[error(
+        "the service account may not act for the account (invalid_grant): the account is not of its domain, the key was \
+         deleted, or the clock of this machine is wrong"
+    )]
+    Impersonation,
     #[error("the organisation asks for a new login (invalid_grant, {0})")]
     Reauthentication(&'static str),
     #[error("the client id or the client secret is wrong (invalid_client)")]
