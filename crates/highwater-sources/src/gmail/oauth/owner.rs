@@ -47,11 +47,14 @@ fn refused(answer: &Response) -> Failure {
         StatusCode::FORBIDDEN if says("insufficientPermissions") || says("SCOPE_INSUFFICIENT") => {
             (FailureKind::Credentials, "the access token does not allow to read mail")
         }
-        // "Precondition check failed": there is no mailbox behind the account.
+        // All limits end so: rateLimitExceeded, userRateLimitExceeded, dailyLimitExceeded.
+        StatusCode::FORBIDDEN if says("LimitExceeded") => (FailureKind::Server, "Gmail asks to come back later"),
+        StatusCode::TOO_MANY_REQUESTS => (FailureKind::Server, "Gmail asks to come back later"),
+        StatusCode::FORBIDDEN => (FailureKind::Credentials, "Gmail denies access to the account"),
+        // For lack of a mailbox, but to some users now and then for no reason at all.
         StatusCode::BAD_REQUEST if says("failedPrecondition") => {
-            (FailureKind::Credentials, "Gmail is not enabled for the account")
+            (FailureKind::Server, "Gmail has no mailbox for the account, or fails")
         }
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::FORBIDDEN => (FailureKind::Server, "Gmail asks to come back later"),
         status if status.is_server_error() => (FailureKind::Server, "Gmail fails"),
         _ => (FailureKind::Status, "Gmail refuses to tell the profile of the account"),
     };
@@ -69,5 +72,30 @@ mod tests {
         for (one, other) in [("ann@example.com", "bob@example.com"), ("ann@gmail.com", "ann@gmail.org"), ("", "a@b")] {
             assert!(!is_same_account(one, other), "{one} {other}");
         }
+    }
+
+    #[test]
+    fn what_a_person_must_mend_is_told_from_what_passes() {
+        let kind = |status: u16, reason: &str| {
+            let body = format!(r#"{{"error":{{"errors":[{{"reason":"{reason}","message":"canary"}}]}}}}"#).into();
+            let status = StatusCode::from_u16(status).unwrap();
+            let failure = refused(&Response { status, headers: http::HeaderMap::new(), body });
+            assert!(!failure.message.contains("canary"), "{failure}");
+            failure.kind
+        };
+        for (status, reason) in [(401, "authError"), (403, "insufficientPermissions"), (403, "accessNotConfigured")] {
+            assert_eq!(kind(status, reason), FailureKind::Credentials, "{status} {reason}");
+        }
+        assert_eq!(kind(403, "forbidden"), FailureKind::Credentials);
+        for (status, reason) in [
+            (403, "userRateLimitExceeded"),
+            (403, "rateLimitExceeded"),
+            (429, "rateLimitExceeded"),
+            (400, "failedPrecondition"),
+            (503, "backendError"),
+        ] {
+            assert_eq!(kind(status, reason), FailureKind::Server, "{status} {reason}");
+        }
+        assert_eq!(kind(400, "badRequest"), FailureKind::Status);
     }
 }
