@@ -17,6 +17,23 @@ use crate::{
     keyring::{Keyring, key_trouble},
 };
 
+/// How long others leave credentials alone that are being replaced; more than any of that takes.
+const LEASE: Duration = Duration::from_secs(90);
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Waits until no other process renews the credentials of a mailbox; none does until `end_refresh`.
+pub(crate) async fn alone_with(store: &dyn Store, id: &MailboxId, clock: &Clock) -> anyhow::Result<()> {
+    let began = clock.moment();
+    while !store.lease_refresh(id, clock.now(), LEASE).await? {
+        if clock.moment().since(began) > LEASE + LOOK {
+            let busy = "another process does not come to an end of renewing the credentials";
+            return Err(Trouble::new(Exit::Failed, busy).hint("run the same command again later").into());
+        }
+        clock.sleep(LOOK).await;
+    }
+    Ok(())
+}
+
 /// The sealed credentials of one mailbox.
 pub(crate) struct Safe {
     pub(crate) store: Arc<dyn Store>,

@@ -21,16 +21,12 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     args::{AuthArgs, Global},
     config::{GmailConfig, ROTATE_KEY, SourceConfig},
-    credentials::{Safe, bearer, token_endpoint, trouble_of},
+    credentials::{Safe, alone_with, bearer, token_endpoint, trouble_of},
     exit::{Exit, Trouble},
     out,
     settings::{Access as StoreAccess, Settings},
     signals::Signals,
 };
-
-/// Another process may be renewing the credentials that are about to be replaced.
-const LEASE: Duration = Duration::from_secs(90);
-const LOOK: Duration = Duration::from_millis(250);
 
 pub(super) async fn run(global: &Global, args: &AuthArgs) -> anyhow::Result<Exit> {
     let settings = Settings::load(global)?;
@@ -146,9 +142,7 @@ impl<'a> Remote<'a> {
     async fn keep(&self, safe: &Safe, credentials: &Credentials) -> anyhow::Result<()> {
         let (store, id) = (&safe.store, &safe.mailbox);
         store.open_mailbox(id, &safe.source, self.clock.now()).await?;
-        while !store.lease_refresh(id, self.clock.now(), LEASE).await? {
-            self.clock.sleep(LOOK).await;
-        }
+        alone_with(&**store, id, &self.clock).await?;
         let put = safe.put(credentials).await;
         store.end_refresh(id).await?;
         put?;

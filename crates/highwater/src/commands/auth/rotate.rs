@@ -1,7 +1,7 @@
 //! `highwater auth rotate-key`: seals all credentials with a new key. May be broken off at any moment and run again:
 //! until it is done, what either key sealed opens.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use highwater_sources::Clock;
 use highwater_store::{KeyId, Store, Vault};
@@ -9,15 +9,12 @@ use serde_json::json;
 
 use crate::{
     args::Global,
-    credentials::place,
+    credentials::{alone_with, place},
     exit::Exit,
     keyring::{Keyring, key_trouble},
     out,
     settings::{Access, Settings},
 };
-
-const LEASE: Duration = Duration::from_secs(300);
-const LOOK: Duration = Duration::from_millis(250);
 
 pub(super) async fn run(global: &Global, settings: &Settings) -> anyhow::Result<Exit> {
     let store = settings.open_store(Access::Write).await?;
@@ -40,9 +37,7 @@ async fn change(store: &Arc<dyn Store>, keyring: &Keyring) -> anyhow::Result<(u6
     let clock = Clock::system();
     let ids: Vec<_> = store.mailboxes().await?.into_iter().map(|row| row.id).collect();
     for id in &ids {
-        while !store.lease_refresh(id, clock.now(), LEASE).await? {
-            clock.sleep(LOOK).await;
-        }
+        alone_with(&**store, id, &clock).await?;
     }
     let changed = change_alone(store, keyring, &clock).await;
     for id in &ids {
