@@ -50,6 +50,7 @@ async fn run(store: &SqliteStore, items: u32) -> anyhow::Result<()> {
 async fn work(store: &SqliteStore, stream: &StreamId, segment: &Claimed, clock: &Clock) -> anyhow::Result<()> {
     let commit = |job: i64| {
         store.commit(Arc::new(Commit {
+            edits: Vec::new(),
             lease: segment.lease.clone(),
             stream: stream.clone(),
             now: clock.now(),

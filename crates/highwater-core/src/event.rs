@@ -4,13 +4,15 @@
 use std::time::Duration;
 
 use crate::{
-    AgeCounts, AlertChange, BlindWindow, Failure, FailureKind, Key, Moment, Position, Rescan, RescanReason, SegmentId,
+    Ages, AlertChange, BlindWindow, Failure, FailureKind, Key, Moment, Position, Rescan, RescanReason, SegmentId,
     SegmentStatus, Span, StreamId, Timestamp,
 };
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     RunStarted {
+        /// How many objects there are, where positions do not tell.
+        expected: Option<u64>,
         stream: StreamId,
         origin: Position,
         frontier: Position,
@@ -121,7 +123,7 @@ pub enum Event {
     /// Objects the remote told of are durable.
     LiveCommitted {
         batch: BatchCounts,
-        ages: AgeCounts,
+        ages: Ages,
         took: Duration,
     },
     /// An object the remote told of could not be had within a few tries, and is looked for as any other from now on.

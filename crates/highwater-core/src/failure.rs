@@ -30,6 +30,9 @@ word! {
         TooLarge = "too_large",
         /// The account is asked to slow down. Never a strike against a key.
         Throttled = "throttled",
+        /// The account cannot be used: its credentials are missing, expired or refused, and nobody but a person can mend
+        /// that. Never a strike against a key.
+        Credentials = "credentials",
         /// Our own work on the key broke: a panic, a row the store refuses.
         Internal = "internal",
     }
@@ -41,9 +44,14 @@ impl FailureKind {
         use FailureKind as K;
         match self {
             K::Connect | K::Timeout | K::Broken | K::Server | K::Denied | K::NotFound => true,
-            K::Status | K::Redirect | K::Malformed => true,
+            K::Status | K::Redirect | K::Malformed | K::Credentials => true,
             K::WrongIdentity | K::TooLarge | K::Throttled | K::Internal => false,
         }
+    }
+
+    /// Whether this is about the account as a whole, so that no key may be blamed for it.
+    pub fn is_about_account(self) -> bool {
+        matches!(self, FailureKind::Throttled | FailureKind::Credentials)
     }
 }
 

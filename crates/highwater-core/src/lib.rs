@@ -2,6 +2,7 @@
 
 mod account;
 mod alert;
+mod edit;
 mod event;
 mod failure;
 mod frontier;
@@ -27,15 +28,16 @@ pub use alert::{
     AlertBook, AlertChange, AlertState, CatchupSignals, Condition, ControlSignals, ItemSignals, LiveSignals, OpenAlert,
     Severity, Signals,
 };
+pub use edit::{Edit, Otherwise, Tiding, list, texts};
 pub use event::{BatchCounts, Event, Observer};
 pub use failure::{Failure, FailureKind};
 pub use frontier::{Frontier, Overlap};
 pub use lane::Lane;
 pub use lease::{Epoch, Fenced, Lease, LeaseState, WorkerId};
-pub use live::{AGE_BOUNDS, AGE_CLASSES, AgeCounts, BlindWindow, Rescan, RescanId, RescanReason, WindowId};
+pub use live::{AGE_BOUNDS, AGE_CLASSES, AgeCounts, Ages, BlindWindow, Rescan, RescanId, RescanReason, WindowId};
 pub use name::{BadName, Key, KeySet, SourceName, StreamId, StreamName};
 pub use outage::{Health, OutageWatch};
-pub use record::{Body, Change, Record, Value};
+pub use record::{Blob, Body, Change, Note, Record, SideRow, Value, blob_path};
 pub use retry::RetryPolicy;
 pub use segment::{DeadLetterPolicy, Extension, Purpose, Segment, SegmentId, SegmentStatus, Tally};
 pub use span::{Position, Span};

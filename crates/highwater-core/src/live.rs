@@ -57,6 +57,13 @@ pub struct BlindWindow {
 }
 
 impl BlindWindow {
+    /// Whether what was new at its end is accounted for: by the pass, which looks at whatever it covers, or by the
+    /// catch-up.
+    pub fn has_reached_head(&self, frontier: Position) -> bool {
+        let seen = self.span.map_or(frontier, |span| span.end().max(frontier));
+        self.head.is_some_and(|head| seen >= head)
+    }
+
     pub fn lasted(&self) -> Option<Duration> {
         self.ended_at.map(|ended_at| ended_at.since(self.opened_at))
     }
@@ -127,6 +134,25 @@ impl AgeCounts {
             below as f64 >= share * total as f64
         });
         covering.map(|(bound, _)| Duration::from_secs(*bound))
+    }
+}
+
+/// As counted, and all of them together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ages {
+    pub counts: AgeCounts,
+    pub sum: Duration,
+}
+
+impl Ages {
+    pub fn add(&mut self, age: Duration) {
+        self.counts.add(age);
+        self.sum = self.sum.saturating_add(age);
+    }
+
+    pub fn merge(&mut self, other: &Ages) {
+        self.counts.merge(&other.counts);
+        self.sum = self.sum.saturating_add(other.sum);
     }
 }
 

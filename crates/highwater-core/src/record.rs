@@ -3,8 +3,8 @@
 use serde_json::{Map, Value as Json};
 
 use crate::{
-    Key,
-    schema::{Role, Table},
+    Key, Timestamp,
+    schema::{Role, SideTable, Table},
 };
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -16,6 +16,8 @@ pub enum Value {
     /// Compact JSON with sorted keys.
     Json(String),
     Ints(Vec<i64>),
+    Bytes(Vec<u8>),
+    Time(Timestamp),
 }
 
 /// One object, ready to be stored.
@@ -26,6 +28,53 @@ pub struct Record {
     pub body: Body,
     /// The remote's mark of this body, if it gave one.
     pub tag: Option<String>,
+    /// Rows that are stored together with it.
+    pub sides: Vec<SideRow>,
+    /// What the ledger says when it is new.
+    pub notes: Vec<Note>,
+    /// Large contents that its rows name: to be stored before them.
+    pub blobs: Vec<Blob>,
+}
+
+/// A content kept outside the database, under its own hash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blob {
+    /// SHA-256 in hexadecimal.
+    pub sha256: String,
+    pub content: Vec<u8>,
+}
+
+/// Where a blob is kept, below the folder or prefix of all of them.
+pub fn blob_path(sha256: &str) -> String {
+    let (fan, rest) = sha256.split_at_checked(2).unwrap_or((sha256, ""));
+    format!("sha256/{fan}/{rest}")
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SideRow {
+    pub table: &'static SideTable,
+    pub values: Vec<Value>,
+}
+
+/// A line of the ledger about an object, which it names but does not quote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    pub event_type: &'static str,
+    pub entity_type: &'static str,
+    pub entity_id: String,
+    pub payload: Json,
+}
+
+impl Record {
+    /// An object that is one row.
+    pub fn new(key: Key, table: &'static Table, body: Body) -> Self {
+        Record { key, table, body, tag: None, sides: Vec::new(), notes: Vec::new(), blobs: Vec::new() }
+    }
+
+    /// What its row is called.
+    pub fn row_key(&self) -> Key {
+        self.table.row_key(&self.key)
+    }
 }
 
 /// The columns of a row in the order of its table, and its list of edges.
@@ -100,6 +149,8 @@ impl Value {
             Value::Text(text) => Some(text.as_str().into()),
             Value::Json(text) => Some(serde_json::from_str(text).unwrap_or_else(|_| text.as_str().into())),
             Value::Ints(numbers) => Some(numbers.clone().into()),
+            Value::Bytes(bytes) => Some(bytes.len().into()),
+            Value::Time(at) => Some(at.as_millis().into()),
         }
     }
 }
@@ -159,6 +210,11 @@ impl Checksum {
             Value::Text(text) => self.add_bytes(4, text.as_bytes()),
             Value::Json(text) => self.add_bytes(5, text.as_bytes()),
             Value::Ints(numbers) => self.add_ints(numbers),
+            Value::Bytes(bytes) => self.add_bytes(7, bytes),
+            Value::Time(at) => {
+                self.add_word(8 << 56);
+                self.add_word(at.as_millis().cast_unsigned());
+            }
         }
     }
 

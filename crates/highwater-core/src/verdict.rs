@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    Failure, FailureKind, Key, RetryPolicy, SegmentId, Timestamp,
+    Failure, Key, RetryPolicy, SegmentId, Timestamp,
     planted::{Bug, planted},
     word,
 };
@@ -19,7 +19,7 @@ word! {
 }
 
 word! {
-    /// Why a key is not plainly stored, in one word. Failures use the words of [`FailureKind`].
+    /// Why a key is not plainly stored, in one word. Failures use the words of [`crate::FailureKind`].
     pub enum Pending {
         /// The remote says there is nothing, and has not said so often enough.
         Null = "null",
@@ -100,6 +100,8 @@ pub struct AbsenceRule {
     pub confirmations: u32,
     /// and over how long a time at least.
     pub over: Duration,
+    /// What is then said of the key.
+    pub reason: &'static str,
 }
 
 impl AbsenceRule {
@@ -143,11 +145,11 @@ impl Judge {
         let history = self.seen_absent(before);
         let spacing = self.absence.spacing();
         let (verdict, reason) = match region {
-            Region::Settled if self.absence.is_confirmed(&history, self.now) => (Verdict::Missing, Pending::Null),
-            Region::Settled => (Verdict::Retry { at: self.now + spacing }, Pending::Null),
-            Region::Head => (Verdict::Retry { at: self.now + spacing }, Pending::Unpublished),
+            Region::Settled if self.absence.is_confirmed(&history, self.now) => (Verdict::Missing, self.absence.reason),
+            Region::Settled => (Verdict::Retry { at: self.now + spacing }, self.absence.reason),
+            Region::Head => (Verdict::Retry { at: self.now + spacing }, Pending::Unpublished.as_str()),
         };
-        Settlement { key, verdict, history, reason: reason.as_str(), last_error: None }
+        Settlement { key, verdict, history, reason, last_error: None }
     }
 
     /// A stored object of which the remote still holds content back: looked at again a few times, ever later.
@@ -163,8 +165,8 @@ impl Judge {
     }
 
     pub fn failure(&self, key: Key, before: &History, failure: &Failure, strike: Strike) -> Settlement {
-        let throttled = failure.kind == FailureKind::Throttled;
-        let attempts = if throttled || strike == Strike::Outage { before.attempts } else { before.attempts + 1 };
+        let is_blameless = failure.kind.is_about_account() || strike == Strike::Outage;
+        let attempts = if is_blameless { before.attempts } else { before.attempts + 1 };
         let history = History { attempts, ..before.clone() };
         let verdict = if attempts >= self.retry.attempts {
             Verdict::Dead
@@ -191,11 +193,12 @@ const DELAYED_LOOK_MAX: Duration = Duration::from_secs(600);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::FailureKind;
 
     fn judge(now: i64) -> Judge {
         Judge {
             retry: RetryPolicy { attempts: 3, base: Duration::from_millis(500), max: Duration::from_secs(300) },
-            absence: AbsenceRule { confirmations: 3, over: Duration::from_secs(5) },
+            absence: AbsenceRule { confirmations: 3, over: Duration::from_secs(5), reason: "null" },
             now: Timestamp::from_millis(now),
             jitter: 0.0,
         }
@@ -235,6 +238,7 @@ mod tests {
         assert_eq!(fails(FailureKind::Server, Strike::Counts, 3), Verdict::Dead);
         assert!(matches!(fails(FailureKind::Server, Strike::Outage, 50), Verdict::Retry { .. }));
         assert!(matches!(fails(FailureKind::Throttled, Strike::Counts, 50), Verdict::Retry { .. }));
+        assert!(matches!(fails(FailureKind::Credentials, Strike::Counts, 50), Verdict::Retry { .. }));
     }
 
     #[test]

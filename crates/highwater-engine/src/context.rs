@@ -4,14 +4,14 @@ use std::{
     future::Future,
     sync::{
         Arc,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
-use highwater_core::{Event, Moment, Observer, Position, Region, SourceName, StreamId, Timestamp};
-use highwater_sources::{Clock, Source, StreamPolicy, StreamSpec};
-use highwater_store::{ErrorKind, Store, StoreError};
+use highwater_core::{Event, Key, Moment, Observer, Position, Region, SourceName, StreamId, Timestamp};
+use highwater_sources::{Clock, Density, Source, StreamPolicy, StreamSpec};
+use highwater_store::{Blobs, ErrorKind, Store, StoreError};
 
 use crate::{EngineSettings, Entropy, Stop};
 
@@ -21,6 +21,8 @@ pub struct Engine {
     pub name: SourceName,
     pub source: Arc<dyn Source>,
     pub store: Arc<dyn Store>,
+    /// Where large contents go; none for a source that has none.
+    pub blobs: Option<Blobs>,
     pub settings: EngineSettings,
     pub world: World,
 }
@@ -134,28 +136,42 @@ pub(crate) struct StreamContext {
     pub(crate) id: StreamId,
     pub(crate) spec: StreamSpec,
     pub(crate) policy: StreamPolicy,
+    /// What a plan cuts the axis into.
+    segment_size: AtomicU64,
     /// The exclusive end of the axis as last heard.
     head: AtomicI64,
 }
 
 impl StreamContext {
     pub(crate) fn new(engine: &Engine, spec: &StreamSpec) -> Self {
+        let policy = engine.settings.applied_to(spec.policy);
         StreamContext {
             id: engine.stream_id(spec),
             spec: spec.clone(),
-            policy: engine.settings.applied_to(spec.policy),
+            policy,
+            segment_size: AtomicU64::new(policy.segment_size),
             head: AtomicI64::new(i64::MIN),
         }
+    }
+
+    pub(crate) fn segment_size(&self) -> u64 {
+        self.segment_size.load(Ordering::Relaxed)
+    }
+
+    /// What suits this remote better than what suits most.
+    pub(crate) fn cut_by(&self, segment_size: u64) {
+        self.segment_size.store(segment_size.max(1), Ordering::Relaxed);
     }
 
     pub(crate) fn heard_head(&self, head: Position) {
         self.head.fetch_max(head.0, Ordering::Relaxed);
     }
 
-    /// Whether an absence at `position` may be final: only more than `settled_behind` before the last object.
-    pub(crate) fn region(&self, position: Option<i64>) -> Region {
+    /// Whether an absence of `key` may be final: where keys are positions, only more than `settled_behind` before the
+    /// last object.
+    pub(crate) fn region(&self, key: &Key) -> Region {
         let last = Position(self.head.load(Ordering::Relaxed)).minus(1);
-        match position {
+        match key.number().filter(|_| self.spec.density == Density::Dense) {
             Some(position) if Position(position) >= last.minus(self.policy.settled_behind) => Region::Head,
             _ => Region::Settled,
         }

@@ -17,8 +17,8 @@ use futures_util::future::BoxFuture;
 use highwater_core::{
     AlertBook, BatchCounts, Event, FailureKind, KeySet, Moment, Purpose, SegmentId, Span, Timestamp, WorkerId,
 };
-use highwater_sources::{Density, Tags};
-use highwater_store::{Claim, Claimed, Known, StoreError};
+use highwater_sources::{Density, Discovered, Tags};
+use highwater_store::{Claim, Claimed, StoreError};
 use tokio::{
     sync::Notify,
     task::{Id as TaskId, JoinHandle, JoinSet},
@@ -220,9 +220,19 @@ impl Dispatcher {
                 continue;
             }
             self.open.insert(work.lease.segment, work.clone());
-            self.ready.extend(jobs.into_iter().map(|job| (work.clone(), job)));
+            self.queue(&work, jobs);
         }
         Ok(())
+    }
+
+    /// What is looked at again goes ahead of what was claimed long before its time: somebody may be blind until then. It
+    /// starves nothing, being no more than its share of each claim.
+    fn queue(&mut self, work: &Arc<SegmentWork>, jobs: Vec<Job>) {
+        let jobs = jobs.into_iter().map(|job| (work.clone(), job));
+        match work.purpose {
+            Purpose::Catchup => self.ready.extend(jobs),
+            Purpose::Rescan => jobs.rev().for_each(|job| self.ready.push_front(job)),
+        }
     }
 
     /// Lets what is in hand be committed, for a moment; then cancels.
@@ -288,17 +298,12 @@ async fn refresh_head(worker: &Worker, claimed: &[Claimed]) {
     }
 }
 
-async fn prepare(worker: &Worker, claimed: Claimed) -> Result<Prepared> {
+async fn prepare(worker: &Worker, mut claimed: Claimed) -> Result<Prepared> {
     let engine = &worker.engine;
     let spec = &worker.stream.spec;
-    let span = scan_span(spec.density, &claimed);
-    let (keys, known) = if span.is_empty() {
-        (KeySet::Range(span), Known::default())
-    } else {
-        let keys = discover(worker, span).await?;
-        let known = engine.steady(|| engine.store.known(&worker.stream.id, spec.table, &keys)).await?;
-        (keys, known)
-    };
+    let keys = open_up(worker, &mut claimed).await?;
+    let asked = with_due(&keys, &claimed);
+    let known = engine.steady(|| engine.store.known(&worker.stream.id, spec.table, &asked)).await?;
     let marks = if claimed.purpose == Purpose::Rescan && worker.second_look == SecondLook::ByMark {
         let read_at = Some(engine.now());
         let tags = Tags::Asked(engine.steady(|| engine.store.tags(spec.table, &keys)).await?.into());
@@ -312,13 +317,59 @@ async fn prepare(worker: &Worker, claimed: Claimed) -> Result<Prepared> {
     Ok((Arc::new(work), jobs))
 }
 
-async fn discover(worker: &Worker, span: Span) -> Result<KeySet> {
+/// The keys of what is left of a segment, which is cut in two as often as it holds too many.
+async fn open_up(worker: &Worker, claimed: &mut Claimed) -> Result<KeySet> {
     let engine = &worker.engine;
-    match worker.stream.spec.density {
-        Density::Named(_) => Ok(KeySet::List(engine.steady(|| engine.store.listed(&worker.stream.id, span)).await?)),
-        Density::Dense | Density::Sparse => {
-            let discovered = engine.source.discover(&worker.stream.spec.name, span, &worker.control_call()).await;
-            discovered.map_err(EngineError::Remote)
+    loop {
+        let span = scan_span(worker.stream.spec.density, claimed);
+        if span.is_empty() {
+            return Ok(KeySet::List(Vec::new()));
+        }
+        if let Density::Named(_) = worker.stream.spec.density {
+            return Ok(KeySet::List(engine.steady(|| engine.store.listed(&worker.stream.id, span)).await?));
+        }
+        match discover(worker, span).await? {
+            Discovered::Keys(keys) => return Ok(keys),
+            Discovered::TooMany => {
+                let middle = claimed.span.start().plus(claimed.span.len() / 2);
+                engine.steady(|| engine.store.cut(&claimed.lease, middle)).await?;
+                claimed.span = Span::new(claimed.span.start(), middle);
+            }
+        }
+    }
+}
+
+/// Lists are made by many requests, and begun anew until patience ends.
+async fn discover(worker: &Worker, span: Span) -> Result<Discovered> {
+    let engine = &worker.engine;
+    let (clock, began) = (&engine.world.clock, engine.world.clock.moment());
+    let mut attempt = 0;
+    loop {
+        match engine.source.discover(&worker.stream.spec.name, span, &worker.control_call()).await {
+            Ok(discovered) => return Ok(discovered),
+            Err(failure)
+                if failure.kind == FailureKind::Credentials
+                    || clock.moment().since(began) >= engine.settings.patience.retry =>
+            {
+                return Err(failure.into());
+            }
+            Err(failure) => {
+                attempt += 1;
+                let wait = engine.settings.retry.delay(attempt, engine.world.entropy.unit());
+                engine.emit(Event::HeadFailed { kind: failure.kind, retry_at: engine.now() + wait });
+                clock.sleep(wait).await;
+            }
+        }
+    }
+}
+
+/// Keys that are due may be stored by now, or belong to no span.
+fn with_due(keys: &KeySet, claimed: &Claimed) -> KeySet {
+    match keys {
+        KeySet::Range(span) => KeySet::Range(*span),
+        KeySet::List(list) => {
+            let due = claimed.due.iter().map(|exception| exception.key.clone());
+            KeySet::List(list.iter().cloned().chain(due).collect())
         }
     }
 }

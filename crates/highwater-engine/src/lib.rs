@@ -2,11 +2,13 @@
 //! The only crate that spawns tasks of its own.
 
 mod account;
+mod asking;
 mod context;
 mod dispatcher;
 mod duties;
 mod entropy;
 mod error;
+mod follow;
 mod guard;
 mod planner;
 mod refusal;

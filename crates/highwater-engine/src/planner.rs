@@ -61,7 +61,7 @@ async fn lay(engine: &Engine, stream: &StreamContext, span: Span, purpose: Purpo
     if span.is_empty() {
         return Ok(());
     }
-    let segment_size = stream.policy.segment_size;
+    let segment_size = stream.segment_size();
     let plan = Plan { stream: &stream.id, purpose, span, segment_size };
     engine.steady(|| engine.store.plan(plan.clone())).await?;
     engine.emit(Event::Planned { stream: stream.id.clone(), span, segments: span.len().div_ceil(segment_size) });

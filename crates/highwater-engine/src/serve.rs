@@ -8,6 +8,7 @@ mod listener;
 mod names;
 mod pulse;
 mod queue;
+mod record;
 mod rescans;
 mod role;
 mod settings;
@@ -15,7 +16,10 @@ mod updates;
 mod windows;
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicI64, Ordering},
+    },
     time::Duration,
 };
 
@@ -73,6 +77,9 @@ struct Service {
     feed_heard: AsyncMutex<mpsc::Receiver<FeedNews>>,
     /// When the feed last gave a sign of life; held for a few instructions.
     last_event: Mutex<Option<Timestamp>>,
+    told_anything: Notify,
+    /// Where the mirror began when that was last looked up: it never begins later.
+    origin: AtomicI64,
 }
 
 /// A stream and the dispatcher that works on it.
@@ -86,7 +93,10 @@ impl Engine {
     pub async fn serve(&self, request: &ServeRequest) -> Result<()> {
         let run = RunLog::begin(self, "serve").await?;
         let owner = self.world.entropy.worker_id();
-        let served = self.serve_as(&owner, request).await;
+        let served = match self.source.changes() {
+            Some(changes) => self.serve_record(&owner, changes, request).await,
+            None => self.serve_as(&owner, request).await,
+        };
         crate::account::leave(self, &owner).await;
         let (outcome, batch) = match &served {
             Ok(batch) => (RunOutcome::Stopped, *batch),
@@ -167,6 +177,8 @@ impl Service {
             feed_news,
             feed_heard: AsyncMutex::new(feed_heard),
             last_event: Mutex::default(),
+            told_anything: Notify::new(),
+            origin: AtomicI64::new(i64::MAX),
             engine: engine.clone(),
         }
     }
@@ -250,10 +262,18 @@ impl Service {
         Ok(engine.steady(|| engine.store.open_stream(&stream.id, stream.spec.axis)).await?)
     }
 
-    /// Where this mirror begins.
-    async fn origin(&self) -> Result<Position> {
+    /// Where this mirror begins, looked up only if it is not known to begin before `lowest`.
+    async fn origin(&self, lowest: Position) -> Result<Position> {
+        let known = Position(self.origin.load(Ordering::Relaxed));
+        if known <= lowest {
+            return Ok(known);
+        }
         let row = self.row(self.main()).await?;
-        Ok(if row.span.is_empty() { self.main().stream.spec.origin } else { row.span.start() })
+        if row.span.is_empty() {
+            return Ok(self.main().stream.spec.origin);
+        }
+        self.origin.store(row.span.start().0, Ordering::Relaxed);
+        Ok(row.span.start())
     }
 
     fn control_call(&self) -> Call {

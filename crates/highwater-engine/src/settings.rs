@@ -13,6 +13,8 @@ pub struct EngineSettings {
     pub sizes: Sizes,
     /// Overrides the stream's own policy.
     pub dead_letters: Option<DeadLetterPolicy>,
+    /// How often a remote's record of changes is followed. It is forgotten after days, sometimes hours.
+    pub follow_every: Duration,
 }
 
 /// How long things are waited for.
@@ -53,6 +55,7 @@ impl Default for EngineSettings {
             lease: LeaseTimes { ttl: Duration::from_secs(30), beat: Duration::from_secs(10) },
             sizes: Sizes { segment: None, job: None, in_flight: 64 },
             dead_letters: None,
+            follow_every: Duration::from_secs(300),
         }
     }
 }

@@ -26,7 +26,7 @@ impl From<CancellationToken> for Stop {
 }
 
 impl Stop {
-    pub(crate) async fn asked(&self) {
+    pub async fn asked(&self) {
         self.asked.cancelled().await;
     }
 
@@ -35,7 +35,8 @@ impl Stop {
         self.asked.is_cancelled().then(|| *self.seen_at.get_or_init(|| clock.moment()) + patience)
     }
 
-    /// When everything is over.
+    /// When everything is over. A store that is away is waited for until then, and no longer: it may be back, and then
+    /// nothing that is in hand is fetched again.
     pub(crate) fn deadline(&self, clock: &Clock, patience: Duration) -> Option<Moment> {
         self.work_ends(clock, patience).map(|moment| moment + LAST_WORDS)
     }

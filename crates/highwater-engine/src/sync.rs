@@ -1,22 +1,21 @@
 //! Catch up and end: finish what is at hand, find the head, plan up to it, drain, and say what came of it.
 
+mod following;
+
 use std::{sync::Arc, time::Duration};
 
-use highwater_core::{
-    BatchCounts, Event, ExceptionState, Failure, FailureKind, Lane, Moment, Position, Span, Timestamp, WorkerId,
-};
-use highwater_sources::{Beat, Call, Following, StreamSpec};
+use highwater_core::{BatchCounts, Event, ExceptionState, FailureKind, Position, Span, Timestamp, WorkerId};
+use highwater_sources::{Following, StreamSpec};
 use highwater_store::{RunOutcome, StreamRow};
 
 use crate::{
-    EngineError,
     account::{self, AccountLink},
+    asking::ask,
     context::{Engine, StreamContext},
     dispatcher::{Dispatcher, DrainEnd, Scope},
     duties::Duties,
     error::Result,
     planner::{self, Range},
-    refusal::RefusalWatch,
     run::RunLog,
     status::StreamStatus,
     worker::Worker,
@@ -141,6 +140,9 @@ impl<'a> Run<'a> {
         let worker = Worker::new(self.engine.clone(), self.stream.clone());
         let duties = Duties::start(self.engine, account);
         let mut dispatcher = Dispatcher::new(worker, owner.clone(), duties.watch());
+        if let Some(changes) = self.engine.source.changes() {
+            return following::work(self, changes, &mut dispatcher, request).await;
+        }
         let head = match self.finish_at_hand(&mut dispatcher).await? {
             Ok(head) => head,
             Err(end) => return Ok(Worked { end, batch: dispatcher.totals, newest: None }),
@@ -187,7 +189,7 @@ impl<'a> Run<'a> {
     async fn locate(&self, range: Range) -> Result<Result<Range, DrainEnd>> {
         let Some(since) = range.since else { return Ok(Ok(range)) };
         let source = &self.engine.source;
-        let from = self.ask(async |call| source.position_at(&self.stream.spec.name, since, call).await).await?;
+        let from = ask(self.engine, async |call| source.position_at(&self.stream.spec.name, since, call).await).await?;
         Ok(from.map(|from| Range { from: Some(from), since: None, ..range }))
     }
 
@@ -201,7 +203,9 @@ impl<'a> Run<'a> {
         let explained = [ExceptionState::Missing, ExceptionState::Excluded, ExceptionState::DeadLetter];
         let explained: u64 = explained.into_iter().map(|state| counts.exceptions_in(state)).sum();
         let target = if row.span.is_empty() { head } else { row.span.end() };
+        let followed = self.engine.steady(|| self.engine.store.followed(&self.stream.id)).await?;
         self.engine.emit(Event::RunStarted {
+            expected: followed.expected,
             stream: self.stream.id.clone(),
             origin: row.span.start(),
             frontier: row.frontier,
@@ -222,45 +226,11 @@ impl<'a> Run<'a> {
 
     async fn head(&self) -> Result<Result<Position, DrainEnd>> {
         let source = &self.engine.source;
-        let head = self.ask(async |call| source.head(&self.stream.spec.name, call).await).await?;
+        let head = ask(self.engine, async |call| source.head(&self.stream.spec.name, call).await).await?;
         if let Ok(head) = head {
             self.stream.heard_head(head);
         }
         Ok(head)
-    }
-
-    /// Asks the remote as long as patience lasts; or why the run ends before there is an answer.
-    async fn ask<T>(&self, question: impl AsyncFn(&Call) -> Result<T, Failure>) -> Result<Result<T, DrainEnd>> {
-        let engine = self.engine;
-        let clock = &engine.world.clock;
-        let call = Call::new(Lane::Live, Beat::new(clock.clone()));
-        let began = clock.moment();
-        let answer = async {
-            let mut attempt = 0;
-            loop {
-                match question(&call).await {
-                    Ok(answer) => return Ok(answer),
-                    Err(failure) if !self.may_retry(&failure, began) => return Err(EngineError::Remote(failure)),
-                    Err(failure) => {
-                        attempt += 1;
-                        let wait = engine.settings.retry.delay(attempt, engine.world.entropy.unit());
-                        engine.emit(Event::HeadFailed { kind: failure.kind, retry_at: engine.now() + wait });
-                        clock.sleep(wait).await;
-                    }
-                }
-            }
-        };
-        tokio::select! {
-            biased;
-            () = engine.world.stop.asked() => Ok(Err(DrainEnd::Stopped)),
-            answer = answer => Ok(Ok(answer?)),
-            until = RefusalWatch::new(engine).until_shut_out(engine) => Ok(Err(DrainEnd::GateClosed { until })),
-        }
-    }
-
-    fn may_retry(&self, failure: &Failure, began: Moment) -> bool {
-        let patience = self.engine.settings.patience.retry;
-        failure.kind != FailureKind::Redirect && self.engine.world.clock.moment().since(began) < patience
     }
 
     async fn end(self, worked: Worked) -> Result<SyncReport> {

@@ -2,7 +2,10 @@
 
 mod again;
 mod books;
+mod names;
+mod record;
 mod remote;
+pub(crate) mod rows;
 
 use highwater_core::{ExceptionState, Key};
 use highwater_sources::{Following, StreamSpec};
@@ -65,15 +68,20 @@ pub struct StreamVerdict {
     pub moved: u64,
     /// Rows the remote no longer has.
     pub vanished: u64,
+    /// Contents outside the database whose hash was checked.
+    pub blobs: u64,
     pub examples: Vec<Finding>,
     /// What is wrong with segments, frontier or counts.
     pub book_errors: Vec<String>,
     pub complete: bool,
+    /// Which command fetches what is wrong again.
+    pub follows: Following,
 }
 
 impl StreamVerdict {
-    fn new(status: StreamStatus) -> Self {
+    fn new(status: StreamStatus, follows: Following) -> Self {
         StreamVerdict {
+            follows,
             checked: 0,
             stored: 0,
             missing: status.exceptions(ExceptionState::Missing),
@@ -87,6 +95,7 @@ impl StreamVerdict {
             unchecked: 0,
             moved: 0,
             vanished: 0,
+            blobs: 0,
             examples: Vec::new(),
             book_errors: Vec::new(),
             complete: false,
@@ -128,8 +137,11 @@ impl VerifyReport {
 impl Engine {
     pub async fn verify(&self, sample: Sample) -> Result<VerifyReport> {
         let mut streams = Vec::new();
-        for spec in self.source.streams().iter().filter(|spec| spec.follows == Following::Sync) {
-            streams.push(self.verify_stream(spec, sample).await?);
+        for spec in self.source.streams() {
+            // What nobody has served yet is no part of the mirror.
+            if spec.follows == Following::Sync || again::stream(self, spec).await?.is_some() {
+                streams.push(self.verify_stream(spec, sample).await?);
+            }
         }
         let (ledger_lines, ledger_error) = self.verify_ledger().await?;
         Ok(VerifyReport { streams, ledger_lines, ledger_error })
@@ -137,12 +149,16 @@ impl Engine {
 
     async fn verify_stream(&self, spec: &StreamSpec, sample: Sample) -> Result<StreamVerdict> {
         let Some(row) = again::stream(self, spec).await? else {
-            return Ok(StreamVerdict::new(StreamStatus::unknown(&self.stream_id(spec), spec)));
+            let unknown = StreamStatus::unknown(&self.stream_id(spec), spec);
+            return Ok(StreamVerdict::new(unknown, spec.follows));
         };
         let status = crate::status::row_status(&*self.store, row).await?;
-        let mut verdict = StreamVerdict::new(status);
+        let mut verdict = StreamVerdict::new(status, spec.follows);
         let exceptions = books::audit(self, spec, &mut verdict).await?;
-        remote::compare(self, spec, sample, &exceptions, &mut verdict).await?;
+        match self.source.changes() {
+            Some(changes) => record::compare(self, spec, changes, &exceptions, &mut verdict).await?,
+            None => remote::compare(self, spec, sample, &exceptions, &mut verdict).await?,
+        }
         verdict.conclude();
         Ok(verdict)
     }

@@ -2,9 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
+use futures_util::StreamExt;
 use highwater_core::{
-    BatchCounts, Event, Failure, FailureKind, History, Judge, Key, Lane, Position, Purpose, Record, Settlement, Strike,
-    Timestamp, Verdict, halves, schema::Table,
+    BatchCounts, Edit, Event, Failure, FailureKind, History, Judge, Key, Lane, Position, Purpose, Record, Settlement,
+    Strike, Timestamp, Value, Verdict, halves, schema::Table,
 };
 use highwater_sources::{Answer, Beat, Call, Density, Fetched, Tags};
 use highwater_store::{Close, Closed, Commit, ErrorKind, StoreError};
@@ -35,6 +37,8 @@ pub(crate) enum JobEnd {
 pub(crate) enum JobError {
     /// The batch failed as a whole: to be tried again, split, or blamed on its one key.
     Batch(Failure),
+    /// The account cannot be used any more.
+    Account(Failure),
     Store(StoreError),
 }
 
@@ -134,6 +138,13 @@ impl Worker {
         let call = Call { tags, ..Call::new(job.lane, beat.clone()) };
         let answers =
             self.engine.source.fetch(&self.stream.spec.name, &job.keys, &call).await.map_err(JobError::Batch)?;
+        let unusable = answers.iter().find_map(|answer| match &answer.fetched {
+            Fetched::Failed(failure) if failure.kind == FailureKind::Credentials => Some(failure),
+            _ => None,
+        });
+        if let Some(failure) = unusable {
+            return Err(JobError::Account(failure.clone()));
+        }
         if answers.len() == job.keys.len() {
             Ok(answers)
         } else {
@@ -162,13 +173,18 @@ impl Worker {
                     }
                     sorted.records.push(record);
                 }
+                Fetched::Absent if work.is_stored(&key) && self.stream.spec.vanished.is_some() => {
+                    self.engine.emit(Event::Vanished { key: key.clone() });
+                    sorted.edits.extend(self.vanished(&key));
+                    sorted.settlements.push(settled(key, history));
+                }
                 Fetched::Absent if work.is_stored(&key) => {
                     self.engine.emit(Event::Vanished { key: key.clone() });
                     // One absence proves nothing: it is looked at again, ever later.
                     sorted.settlements.push(judge.delayed(key, &history, LOOKS_AT_VANISHED));
                 }
                 Fetched::Absent => {
-                    let region = self.stream.region(key.number());
+                    let region = self.stream.region(&key);
                     sorted.settlements.push(judge.absence(key, &history, region));
                 }
                 Fetched::Unchanged => {
@@ -190,6 +206,13 @@ impl Worker {
             }
         }
         sorted
+    }
+
+    /// The body stays; that it is gone is noted beside it.
+    fn vanished(&self, key: &Key) -> Option<(Key, &'static Table, Vec<Edit>)> {
+        let column = self.stream.spec.vanished?;
+        let gone = Edit::Fill { column, value: Value::Time(self.engine.now()) };
+        Some((key.clone(), self.stream.spec.table, vec![gone]))
     }
 
     /// A key dies only when the remote is known to have answered for others since it was tried before.
@@ -245,8 +268,10 @@ impl Worker {
         cursor: Option<Position>,
         batch: &mut BatchCounts,
     ) -> Result<(), JobError> {
-        let mut unchanged = sorted.unchanged;
-        let mut parts = vec![(sorted.records, sorted.settlements)];
+        let (mut unchanged, mut edits) = (sorted.unchanged, sorted.edits);
+        let mut records = sorted.records;
+        self.store_blobs(&mut records).await?;
+        let mut parts = vec![(records, sorted.settlements)];
         while let Some((records, settlements)) = parts.pop() {
             // The cursor may pass these keys only together with the last of them.
             let cursor = if parts.is_empty() { cursor } else { None };
@@ -257,6 +282,7 @@ impl Worker {
                 asked_at,
                 records,
                 unchanged: std::mem::take(&mut unchanged),
+                edits: std::mem::take(&mut edits),
                 settlements,
                 cursor,
             });
@@ -268,6 +294,27 @@ impl Worker {
                 }
                 Err(error) => return Err(error.into()),
             }
+        }
+        Ok(())
+    }
+
+    /// Before the rows that name them.
+    async fn store_blobs(&self, records: &mut [Record]) -> Result<(), JobError> {
+        let blobs: Vec<_> = records.iter_mut().flat_map(|record| std::mem::take(&mut record.blobs)).collect();
+        if blobs.is_empty() {
+            return Ok(());
+        }
+        let Some(place) = &self.engine.blobs else {
+            let failure = Failure::new(FailureKind::Internal, "there is no place for attachments");
+            return Err(JobError::Batch(failure));
+        };
+        let stored = blobs.into_iter().map(|blob| {
+            let content = Bytes::from(blob.content);
+            async move { self.engine.steady(|| place.put(content.clone())).await.map(drop) }
+        });
+        let mut stored = futures_util::stream::iter(stored).buffer_unordered(BLOBS_AT_ONCE);
+        while let Some(outcome) = stored.next().await {
+            outcome?;
         }
         Ok(())
     }
@@ -322,6 +369,9 @@ impl Worker {
     }
 }
 
+/// Each waits for the disk, or for a store far away.
+const BLOBS_AT_ONCE: usize = 8;
+
 /// Within half a minute.
 const LOOKS_AT_VANISHED: u32 = 4;
 
@@ -337,6 +387,7 @@ struct Sorted {
     records: Vec<Record>,
     settlements: Vec<Settlement>,
     unchanged: Vec<(Key, &'static Table)>,
+    edits: Vec<(Key, &'static Table, Vec<Edit>)>,
     /// Some keys were not asked for.
     skipped: bool,
 }

@@ -115,6 +115,7 @@ fn engine(clock: &Clock, store: Arc<dyn Store>, sim: &Arc<HnSim>, stop: Cancella
     let gateway = Gateway::new(transport, throttle, clock.clone(), Box::new(move || jitter.unit()));
     Engine {
         name: "hn".parse().expect("a plain word is a name"),
+        blobs: None,
         source: Arc::new(Hn::new(gateway, Decoding::Inline)),
         store,
         settings: EngineSettings::default(),

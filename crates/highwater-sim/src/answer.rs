@@ -4,14 +4,15 @@
 mod etag;
 mod request;
 
-use std::time::Duration;
+use std::{io::Write, time::Duration};
 
 use bytes::Bytes;
+use flate2::{Compression, write::GzEncoder};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 pub use self::{
     etag::{Etag, IfNoneMatch},
-    request::{Accept, AcceptEncoding, Arrival, SimRequest},
+    request::{Accept, AcceptEncoding, Arrival, SimRequest, Verb},
 };
 
 pub const JSON: &str = "application/json; charset=utf-8";
@@ -29,6 +30,10 @@ pub struct Answer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     Full(Message),
+    /// 302: what is asked for is at `location`.
+    Found {
+        location: String,
+    },
     /// The connection is reset before any byte of the reply.
     Reset,
     /// The head and `sent` bytes of the body, then the connection is reset.
@@ -60,6 +65,7 @@ impl Reply {
             | Reply::ResetBody { message, .. }
             | Reply::Truncated { message, .. }
             | Reply::Slow { message, .. } => Some(message.status),
+            Reply::Found { .. } => Some(StatusCode::FOUND),
             Reply::Reset | Reply::Hang => None,
         }
     }
@@ -96,6 +102,14 @@ impl Message {
         Message { status: StatusCode::NOT_MODIFIED, headers, body: Bytes::new() }
     }
 
+    pub(crate) fn gzipped(mut self) -> Self {
+        let mut encoder = GzEncoder::new(Vec::with_capacity(self.body.len() / 2), Compression::fast());
+        let written = encoder.write_all(&self.body).and_then(|()| encoder.finish());
+        self.body = written.expect("writing to memory cannot fail").into();
+        self.headers.encoding = ContentEncoding::Gzip;
+        self
+    }
+
     pub const fn with_retry_after(mut self, retry_after: Option<RetryAfter>) -> Self {
         self.headers.retry_after = retry_after;
         self
@@ -110,11 +124,13 @@ pub struct Headers {
     pub encoding: ContentEncoding,
     pub retry_after: Option<RetryAfter>,
     pub etag: Option<Etag>,
+    /// `WWW-Authenticate`.
+    pub challenge: Option<&'static str>,
 }
 
 impl Headers {
     pub const fn of(content_type: &'static str) -> Self {
-        Headers { content_type, encoding: ContentEncoding::Identity, retry_after: None, etag: None }
+        Headers { content_type, encoding: ContentEncoding::Identity, retry_after: None, etag: None, challenge: None }
     }
 
     pub fn to_map(self, content_length: usize) -> HeaderMap {
@@ -130,6 +146,9 @@ impl Headers {
         }
         if let Some(RetryAfter(seconds)) = self.retry_after {
             map.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(challenge) = self.challenge {
+            map.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
         }
         map
     }

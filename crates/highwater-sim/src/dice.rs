@@ -131,12 +131,12 @@ impl Lines {
 
 /// Alternatives with probabilities, as rising thresholds.
 #[derive(Debug)]
-struct Ladder<T> {
+pub(crate) struct Ladder<T> {
     rungs: Vec<(Share, T)>,
 }
 
 impl<T: Copy> Ladder<T> {
-    fn new(shares: impl Iterator<Item = (f64, T)>) -> Self {
+    pub(crate) fn new(shares: impl Iterator<Item = (f64, T)>) -> Self {
         let mut sum = 0.0;
         let rungs = shares.filter_map(|(share, what)| {
             sum += share;
@@ -149,7 +149,7 @@ impl<T: Copy> Ladder<T> {
         self.rungs.is_empty()
     }
 
-    fn pick(&self, hash: u64) -> Option<T> {
+    pub(crate) fn pick(&self, hash: u64) -> Option<T> {
         let (top, _) = self.rungs.last()?;
         if !top.hit(hash) {
             return None;

@@ -6,24 +6,28 @@
 mod answer;
 mod dice;
 mod fault;
+pub mod gmail;
 pub mod hn;
 pub mod plan;
 mod quota;
 pub mod rng;
 pub mod server;
+mod simulator;
 mod stats;
 mod transport;
 
 pub use answer::{
     Accept, AcceptEncoding, Answer, Arrival, ContentEncoding, Declared, EVENT_STREAM, Etag, HTML, Headers, IfNoneMatch,
-    JSON, JSON_LINES, Message, Reply, RetryAfter, SimRequest,
+    JSON, JSON_LINES, Message, Reply, RetryAfter, SimRequest, Verb,
 };
 pub use fault::{Fault, Step, UnknownFault};
+pub use gmail::{GmailCounts, GmailFault, GmailPlan, GmailPreset, GmailSim, MessageState, MessageTruth};
 pub use hn::{
     CannotMutate, EventStream, Expected, HnSim, Moved, MutationKind, Opening, Publicity, StreamOrder, StreamStep,
     StreamTurn, Version, World,
 };
 pub use plan::{FaultPlan, PlanError, Preset};
 pub use rng::Seed;
+pub use simulator::{Simulator, Takes};
 pub use stats::{Entered, Gauge, Stats, StatsReport};
 pub use transport::SimTransport;

@@ -57,6 +57,17 @@ pub enum Purpose {
     Test,
     Mutation,
     Stream,
+    Letter,
+    LetterOdd,
+    Nature,
+    Thread,
+    MailLabel,
+    MailDate,
+    MailLife,
+    History,
+    PageToken,
+    AccessToken,
+    Attachment,
 }
 
 /// The finaliser of SplitMix64: a bijection in which every input bit reaches every output bit.

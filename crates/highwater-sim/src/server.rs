@@ -21,8 +21,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     answer::{Accept, Answer, Arrival, SimRequest},
-    hn::{HnSim, Opening},
+    hn::Opening,
     plan::Redirect,
+    simulator::Simulator,
 };
 
 /// Out of file descriptors, most likely: some connection has to end first.
@@ -30,8 +31,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves until `shutdown`; returns when every connection has ended. A plan that sends streams to another port has one
 /// opened beside the listener's.
-pub async fn serve(listener: TcpListener, sim: Arc<HnSim>, shutdown: CancellationToken) -> io::Result<()> {
-    let elsewhere = match sim.plan().stream.redirect {
+pub async fn serve<S: Simulator>(listener: TcpListener, sim: Arc<S>, shutdown: CancellationToken) -> io::Result<()> {
+    let elsewhere = match sim.redirect() {
         Some(Redirect::Port) => Some(TcpListener::bind((listener.local_addr()?.ip(), 0)).await?),
         Some(Redirect::Path) | None => None,
     };
@@ -49,8 +50,8 @@ pub async fn serve(listener: TcpListener, sim: Arc<HnSim>, shutdown: Cancellatio
 }
 
 /// What every connection needs.
-struct Site {
-    sim: Arc<HnSim>,
+struct Site<S> {
+    sim: Arc<S>,
     clock: Clock,
     tasks: TaskTracker,
     shutdown: CancellationToken,
@@ -64,7 +65,7 @@ enum Due {
     Open(Box<Opening>),
 }
 
-impl Site {
+impl<S: Simulator> Site<S> {
     async fn accept(self: &Arc<Self>, listener: &TcpListener, arrival: Arrival) {
         while let Some(accepted) = self.shutdown.run_until_cancelled(listener.accept()).await {
             match accepted {
@@ -90,7 +91,7 @@ impl Site {
     }
 
     async fn connection(self: &Arc<Self>, stream: TcpStream, arrival: Arrival) -> io::Result<()> {
-        let _open = self.sim.stats().connections.enter();
+        let _open = self.sim.connections().enter();
         stream.set_nodelay(true)?;
         let local = stream.local_addr()?.ip();
         let line = Line { site: Arc::clone(self), arrival, local };
@@ -102,14 +103,19 @@ impl Site {
 }
 
 /// One connection's place on the site.
-#[derive(Clone)]
-struct Line {
-    site: Arc<Site>,
+struct Line<S> {
+    site: Arc<Site<S>>,
     arrival: Arrival,
     local: IpAddr,
 }
 
-impl Line {
+impl<S> Clone for Line<S> {
+    fn clone(&self) -> Self {
+        Line { site: Arc::clone(&self.site), ..*self }
+    }
+}
+
+impl<S: Simulator> Line<S> {
     fn now(&self) -> Duration {
         self.site.clock.elapsed()
     }

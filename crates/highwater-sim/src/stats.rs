@@ -188,6 +188,11 @@ impl Gauge {
         self.now.load(Ordering::Acquire)
     }
 
+    /// How many there ever were, and how many at once.
+    pub(crate) fn readings(&self) -> [u64; 2] {
+        [load(&self.total), load(&self.peak)]
+    }
+
     /// For those that cannot hold a guard; [`Gauge::leave`] must follow.
     pub(crate) fn join(&self) {
         self.total.fetch_add(1, Relaxed);

@@ -4,6 +4,7 @@ mod chunks;
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use highwater_core::{Failure, FailureKind};
 use highwater_sources::{Clock, OpenResponse, Request, Response, Transport};
@@ -11,7 +12,8 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use self::chunks::{Once, SimChunks};
 use crate::{
-    Answer, Arrival, Declared, EVENT_STREAM, EventStream, HnSim, Message, Opening, Reply, SimRequest, answer::Accept,
+    Answer, Arrival, Declared, EVENT_STREAM, EventStream, HnSim, Message, Opening, Reply, SimRequest, Simulator, Verb,
+    answer::Accept,
 };
 
 /// What the real transport allows.
@@ -19,9 +21,10 @@ const BODY_MAX: usize = 8 * 1024 * 1024;
 const FIRST_BYTE: Duration = Duration::from_secs(30);
 const TOTAL: Duration = Duration::from_secs(60);
 
-pub struct SimTransport {
-    sim: Arc<HnSim>,
+pub struct SimTransport<S = HnSim> {
+    sim: Arc<S>,
     time: SimTime,
+    body_max: usize,
 }
 
 /// The time since the start of the simulation.
@@ -38,23 +41,33 @@ impl SimTime {
     }
 }
 
-impl SimTransport {
-    pub fn new(sim: Arc<HnSim>, clock: Clock, age: Duration) -> Self {
-        SimTransport { sim, time: SimTime { clock, age } }
+impl<S: Simulator> SimTransport<S> {
+    pub fn new(sim: Arc<S>, clock: Clock, age: Duration) -> Self {
+        SimTransport { sim, time: SimTime { clock, age }, body_max: BODY_MAX }
+    }
+
+    /// Answers up to so many bytes instead of 8 MiB.
+    pub fn allowing(self, body_max: usize) -> Self {
+        SimTransport { body_max, ..self }
     }
 
     async fn exchange(&self, request: Request) -> Result<Response, Failure> {
-        let answer = self.sim.answer(&SimRequest::with_headers(&request.path, &request.headers), self.time.now());
+        let verb = Verb::parse(request.method.as_str())
+            .ok_or_else(|| Failure::new(FailureKind::Internal, "no simulated API knows this method"))?;
+        let asked = SimRequest::with_headers(&request.path, &request.headers).sending(verb, &request.body);
+        let _in_flight = self.sim.in_flight().enter();
+        let answer = self.sim.answer(&asked, self.time.now());
         self.carry_out(answer).await
     }
 
     async fn carry_out(&self, answer: Answer) -> Result<Response, Failure> {
         self.pause(if answer.reply == Reply::Hang { FIRST_BYTE } else { answer.delay }).await?;
         match answer.reply {
-            Reply::Full(message) => respond(message),
+            Reply::Full(message) => self.respond(message),
+            Reply::Found { location } => Ok(found(&location)),
             Reply::Truncated { mut message, sent, declared: Declared::Sent } => {
                 message.body.truncate(sent);
-                respond(message)
+                self.respond(message)
             }
             Reply::Slow { message, chunk, gap } => self.drip(message, chunk, gap).await,
             Reply::Reset | Reply::ResetBody { .. } | Reply::Truncated { declared: Declared::Whole, .. } => {
@@ -73,7 +86,11 @@ impl SimTransport {
         let drips = u32::try_from(message.body.len().div_ceil(chunk)).unwrap_or(u32::MAX);
         let whole = gap.saturating_mul(drips);
         self.time.clock.sleep(whole.min(TOTAL)).await;
-        if whole >= TOTAL { Err(Failure::new(FailureKind::Timeout, "not done within 60 s")) } else { respond(message) }
+        if whole >= TOTAL {
+            Err(Failure::new(FailureKind::Timeout, "not done within 60 s"))
+        } else {
+            self.respond(message)
+        }
     }
 
     async fn begin(&self, request: Request) -> Result<OpenResponse, Failure> {
@@ -96,6 +113,14 @@ impl SimTransport {
         }
     }
 
+    fn respond(&self, message: Message) -> Result<Response, Failure> {
+        if message.body.len() > self.body_max {
+            return Err(Failure::new(FailureKind::TooLarge, format!("the body passes {} bytes", self.body_max)));
+        }
+        let headers = message.headers.to_map(message.body.len());
+        Ok(Response { status: message.status, headers, body: message.body })
+    }
+
     fn streaming(&self, stream: EventStream) -> OpenResponse {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
@@ -105,7 +130,7 @@ impl SimTransport {
     }
 }
 
-impl Transport for SimTransport {
+impl<S: Simulator> Transport for SimTransport<S> {
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, Failure>> {
         Box::pin(self.exchange(request))
     }
@@ -115,12 +140,9 @@ impl Transport for SimTransport {
     }
 }
 
-fn respond(message: Message) -> Result<Response, Failure> {
-    if message.body.len() > BODY_MAX {
-        return Err(Failure::new(FailureKind::TooLarge, "the body passes 8 MiB"));
-    }
-    let headers = message.headers.to_map(message.body.len());
-    Ok(Response { status: message.status, headers, body: message.body })
+fn found(location: &str) -> Response {
+    let location = HeaderValue::from_str(location).ok().map(|value| (header::LOCATION, value));
+    Response { status: StatusCode::FOUND, headers: HeaderMap::from_iter(location), body: Bytes::new() }
 }
 
 fn at_once(response: Response) -> OpenResponse {

@@ -11,14 +11,15 @@ mod members;
 mod schema;
 mod streams;
 mod tags;
-mod text;
 mod user;
 
 use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use highwater_core::{Failure, FailureKind, Key, KeySet, Position, Span, StreamName, Timestamp};
 use http::StatusCode;
 
-use crate::{Answer, Call, Decoding, Fetched, Gateway, GatewayError, Live, Request, Response, Source, StreamSpec};
+use crate::{
+    Answer, Call, Decoding, Discovered, Fetched, Gateway, GatewayError, Live, Request, Response, Source, StreamSpec,
+};
 use streams::Kind;
 use tags::Marks;
 
@@ -103,8 +104,8 @@ impl Source for Hn {
         stream: &'a StreamName,
         span: Span,
         _call: &'a Call,
-    ) -> BoxFuture<'a, Result<KeySet, Failure>> {
-        Box::pin(async move { Kind::expect_items(stream).map(|()| KeySet::Range(span)) })
+    ) -> BoxFuture<'a, Result<Discovered, Failure>> {
+        Box::pin(async move { Kind::expect_items(stream).map(|()| Discovered::Keys(KeySet::Range(span))) })
     }
 
     fn fetch<'a>(

@@ -1,16 +1,20 @@
 //! The remote APIs: how to reach them politely, and what their answers mean.
 
 mod call;
+mod changes;
 mod clock;
 mod decoding;
 mod gateway;
+pub mod gmail;
 mod hn;
 mod live;
 mod source;
 mod sse;
+mod text;
 mod transport;
 
 pub use call::{Beat, Call, InFlight, Tags};
+pub use changes::{Census, Changes, Mark, Since};
 pub use clock::Clock;
 pub use decoding::Decoding;
 pub use gateway::{
@@ -19,7 +23,7 @@ pub use gateway::{
 };
 pub use hn::Hn;
 pub use live::{Feed, Listening, Live, Told};
-pub use source::{Answer, Density, Fetched, Following, NamedIn, Source, StreamPolicy, StreamSpec};
+pub use source::{Answer, Density, Discovered, Fetched, Following, NamedIn, Source, StreamPolicy, StreamSpec, Survey};
 pub use transport::{
     Chunks, Deadlines, HttpTransport, OpenResponse, PoolLimits, Redirects, Request, Response, Roots, SetupError,
     Transport, TransportSettings,

@@ -2,10 +2,11 @@
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    AbsenceRule, DeadLetterPolicy, Failure, Key, KeySet, Position, Record, Span, StreamName, Timestamp, schema::Table,
+    AbsenceRule, DeadLetterPolicy, Failure, Key, KeySet, Position, Record, Span, StreamName, Timestamp,
+    schema::{SideSpec, Table},
 };
 
-use crate::{Call, Gateway, Live};
+use crate::{Call, Changes, Gateway, Live};
 
 pub trait Source: Send + Sync {
     fn streams(&self) -> &[StreamSpec];
@@ -13,6 +14,13 @@ pub trait Source: Send + Sync {
     fn gateway(&self) -> &Gateway;
     /// The exclusive end of the axis as the remote has it now.
     fn head<'a>(&'a self, stream: &'a StreamName, call: &'a Call) -> BoxFuture<'a, Result<Position, Failure>>;
+    /// What there is to mirror, before anything is planned.
+    fn survey<'a>(&'a self, stream: &'a StreamName, call: &'a Call) -> BoxFuture<'a, Result<Survey, Failure>> {
+        Box::pin(async move {
+            let first = self.streams().iter().find(|spec| spec.name == *stream).map_or(Position(0), |spec| spec.origin);
+            Ok(Survey { head: self.head(stream, call).await?, first, segment_size: None })
+        })
+    }
     /// Where the objects of `at` and later begin: at the origin for a time before the first object, at the head for one
     /// after the last. Rather too low than too high, where the remote does not tell.
     fn position_at<'a>(
@@ -27,7 +35,7 @@ pub trait Source: Send + Sync {
         stream: &'a StreamName,
         span: Span,
         call: &'a Call,
-    ) -> BoxFuture<'a, Result<KeySet, Failure>>;
+    ) -> BoxFuture<'a, Result<Discovered, Failure>>;
     /// One answer for each key, in any order. An error is about the batch as a whole: it is tried again, then split.
     fn fetch<'a>(
         &'a self,
@@ -40,6 +48,25 @@ pub trait Source: Send + Sync {
     fn probe<'a>(&'a self, stream: &'a StreamName, canary: Option<&'a Key>) -> BoxFuture<'a, Result<(), Failure>>;
     /// What the remote tells by itself, if it does.
     fn live(&self) -> Option<&dyn Live>;
+    /// The remote's own record of what changed, if it keeps one.
+    fn changes(&self) -> Option<&dyn Changes> {
+        None
+    }
+}
+
+/// The extent of a stream, and how finely it is best cut; none if that is the same for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Survey {
+    pub head: Position,
+    pub first: Position,
+    pub segment_size: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Discovered {
+    Keys(KeySet),
+    /// The span is to be cut in two.
+    TooMany,
 }
 
 #[derive(Clone, Debug)]
@@ -52,6 +79,10 @@ pub struct StreamSpec {
     /// Whether every position of the axis is a key.
     pub density: Density,
     pub follows: Following,
+    /// What belongs to its rows.
+    pub sides: &'static [SideSpec],
+    /// The column that is filled when a stored object turns out to be gone.
+    pub vanished: Option<&'static str>,
     pub policy: StreamPolicy,
 }
 

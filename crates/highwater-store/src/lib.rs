@@ -1,9 +1,12 @@
 //! Where the mirror lives: the store interface, its backends, the ledger, and one suite that every backend passes.
 
+mod blobs;
 mod copy;
 mod error;
+mod follow;
 mod ledger;
 mod live;
+mod mailboxes;
 mod migrations;
 mod postgres;
 mod rules;
@@ -11,14 +14,18 @@ mod sqlite;
 mod store;
 #[cfg(feature = "suite")]
 pub mod suite;
+mod vault;
 
+pub use blobs::{BlobName, Blobs};
 pub use copy::{Amendment, Cell, Content, CopyProgress, CopyReport, Hold, Row, Scan, TableReport, copy};
 pub use error::{ErrorKind, Result, StoreError};
+pub use follow::{Applied, Columns, FollowStore, Followed, Tidings};
 pub use ledger::{Broken, ChainCheck, FIRST_PREV_HASH, LedgerEntry, LedgerLine, payload_text};
 pub use live::{
     AlertNote, AlertRow, CollectNames, Collected, EndWindow, Heard, LISTENER, LiveCommit, LiveCommitted, LiveSettled,
     LiveState, LiveStore, NamesIn, NewWindow, RescanPlan, RoleAsk, StoreSizes,
 };
+pub use mailboxes::{MailboxId, MailboxNote, MailboxRow, MailboxStatus, MailboxStore};
 pub use migrations::{Kind, Shape, ShapeColumn};
 pub use postgres::{LeaseClock, PostgresOptions, PostgresStore};
 pub use sqlite::{Durability, Execution, GroupLimits, Mode, OpenOptions, SqliteStore};
@@ -26,3 +33,4 @@ pub use store::{
     Claim, Claimed, Close, Closed, Commit, Counts, ExceptionFilter, Known, Outlook, Page, Plan, RunEnd, RunOutcome,
     RunStart, SHARE_LASTS, ShareAsk, Store, StoredRow, StreamRow, WorkerRow,
 };
+pub use vault::{KEY_FILE, KeyId, Place, Vault, VaultError, VaultKey};

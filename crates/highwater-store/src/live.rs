@@ -9,8 +9,8 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    AgeCounts, BatchCounts, BlindWindow, Key, KeySet, Position, Record, Rescan, RescanId, RescanReason, SourceName,
-    Span, StreamId, Timestamp, WindowId, WorkerId, schema::Table,
+    AgeCounts, Ages, BatchCounts, BlindWindow, Key, KeySet, Position, Record, Rescan, RescanId, RescanReason,
+    SourceName, Span, StreamId, Timestamp, WindowId, WorkerId, schema::Table,
 };
 
 use crate::Result;
@@ -100,7 +100,7 @@ impl LiveCommit {
 pub struct LiveCommitted {
     pub batch: BatchCounts,
     /// Of the changed ones.
-    pub ages: AgeCounts,
+    pub ages: Ages,
     /// Not stored, and to be asked for again: a row came in since they were asked for that says something else.
     pub behind: BTreeSet<Key>,
 }

@@ -20,6 +20,8 @@ pub(crate) struct Migration {
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "first", sql: include_str!("migrations/0001_first.sql") },
     Migration { version: 2, name: "live", sql: include_str!("migrations/0002_live.sql") },
+    Migration { version: 3, name: "mailboxes", sql: include_str!("migrations/0003_mailboxes.sql") },
+    Migration { version: 4, name: "mail", sql: include_str!("migrations/0004_mail.sql") },
 ];
 
 /// How a database spells the words in braces.
@@ -32,6 +34,7 @@ pub(crate) const SQLITE: &Dialect = &[
     ("{real}", "REAL"),
     ("{text}", "TEXT"),
     ("{name}", "TEXT"),
+    ("{bytes}", "BLOB"),
     ("{bool}", "INTEGER"),
     ("{json}", "TEXT"),
     ("{ints}", "TEXT"),
@@ -52,6 +55,7 @@ pub(crate) const POSTGRES: &Dialect = &[
     ("{real}", "DOUBLE PRECISION"),
     ("{text}", "TEXT"),
     ("{name}", "TEXT COLLATE \"C\""),
+    ("{bytes}", "BYTEA"),
     ("{bool}", "BOOLEAN"),
     ("{json}", "JSONB"),
     ("{ints}", "BIGINT[]"),

@@ -24,16 +24,20 @@ mod commit;
 mod compact;
 mod copy;
 mod dense;
+mod derived;
 mod edges;
+mod edits;
 mod ending;
 mod error;
 mod exceptions;
+mod follow;
 mod group;
 mod job;
 mod ledger;
 mod link;
 mod live;
 mod load;
+mod mailboxes;
 mod names;
 mod open;
 mod passwords;
@@ -48,6 +52,7 @@ mod rows;
 mod runs;
 mod segments;
 mod settle;
+mod sides;
 mod state;
 mod streams;
 mod table;
@@ -62,23 +67,24 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use highwater_core::{
     AccountView, BatchCounts, Exception, Key, KeySet, Lease, Position, Segment, SegmentId, SourceName, StreamId,
-    Timestamp, WorkerId,
+    Timestamp, Value, WorkerId,
     planted::{Bug, planted},
-    schema::Table,
+    schema::{SideTable, Table},
 };
 pub use open::{LeaseClock, PostgresOptions};
 
 use self::{
     claim::{Abandoned, Glances},
+    group::COLLISIONS_MAX,
     job::Job,
     link::Db,
     pool::{Access, Pool, Seat, unreachable},
     writer::Writer,
 };
 use crate::{
-    Claim, Claimed, Close, Closed, Commit, Counts, ErrorKind, ExceptionFilter, Known, LedgerEntry, LedgerLine, Mode,
-    Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoreError, StoredRow, StreamRow, WorkerRow,
-    rules::Rest,
+    Applied, Claim, Claimed, Close, Closed, Columns, Commit, Counts, ErrorKind, ExceptionFilter, FollowStore, Followed,
+    Known, LedgerEntry, LedgerLine, Mode, Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoreError,
+    StoredRow, StreamRow, Tidings, WorkerRow, rules::Rest,
 };
 
 pub struct PostgresStore {
@@ -151,6 +157,19 @@ impl PostgresStore {
         let mut counts = self.writer.submit(&self.pool, Job::Segment(Arc::new(state))).await?.batch;
         counts.add(&self.writer.submit(&self.pool, Job::Segment(Arc::new(data))).await?.batch);
         Ok(counts)
+    }
+
+    /// Two who follow the same record collide over the same keys: the second looks again, and finds them applied.
+    async fn apply_tidings(&self, tidings: Arc<Tidings>) -> Result<Applied> {
+        let doing = "applying what was told";
+        let mut collisions = 0;
+        loop {
+            let (seat, db) = self.to_write(doing).await?;
+            match seat.carry(follow::apply(&db, &tidings)).await {
+                Err(fault) if fault.is_collision() && collisions < COLLISIONS_MAX => collisions += 1,
+                outcome => return outcome.map_err(|fault| fault.while_doing(doing)),
+            }
+        }
     }
 
     async fn plan_all(&self, rest: Rest) -> Result<()> {
@@ -286,5 +305,48 @@ impl Store for PostgresStore {
 
     fn integrity(&self) -> BoxFuture<'_, Result<Vec<String>>> {
         transact!(self, to_read, "checking the database", |db| report::integrity(db))
+    }
+}
+
+impl FollowStore for PostgresStore {
+    fn followed<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<Followed>> {
+        transact!(self, to_read, "reading where the record was followed to", |db| follow::followed(db, stream))
+    }
+
+    fn follow_from<'a>(
+        &'a self,
+        stream: &'a StreamId,
+        from: &'a str,
+        expected: Option<u64>,
+    ) -> BoxFuture<'a, Result<()>> {
+        transact!(self, to_write, "noting where to follow the record from", |db| follow::follow_from(
+            db, stream, from, expected
+        ))
+    }
+
+    fn apply(&self, tidings: Arc<Tidings>) -> BoxFuture<'_, Result<Applied>> {
+        Box::pin(self.apply_tidings(tidings))
+    }
+
+    fn columns<'a>(
+        &'a self,
+        table: &'static Table,
+        columns: &'a [&'static str],
+        page: Page<Key>,
+    ) -> BoxFuture<'a, Result<Vec<Columns>>> {
+        transact!(self, to_read, "reading columns", |db| follow::columns(db, table, columns, &page))
+    }
+
+    fn side_rows<'a>(
+        &'a self,
+        side: &'static SideTable,
+        of: &'static Table,
+        page: Page<String>,
+    ) -> BoxFuture<'a, Result<Vec<Vec<Value>>>> {
+        transact!(self, to_read, "reading rows beside others", |db| follow::side_rows(db, side, of, &page))
+    }
+
+    fn cut<'a>(&'a self, lease: &'a Lease, at: Position) -> BoxFuture<'a, Result<()>> {
+        transact!(self, to_write, "cutting a segment", |db| follow::cut(db, lease, at))
     }
 }

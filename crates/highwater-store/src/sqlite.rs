@@ -8,13 +8,16 @@ mod close;
 mod commit;
 mod compact;
 mod copy;
+mod edits;
 mod ending;
 mod error;
 mod exceptions;
+mod follow;
 mod group;
 mod ledger;
 mod live;
 mod lock;
+mod mailboxes;
 mod names;
 mod open;
 mod plan;
@@ -40,9 +43,9 @@ use std::{future::Future, sync::Arc};
 use futures_util::future::BoxFuture;
 use highwater_core::{
     AccountView, BatchCounts, Exception, Key, KeySet, Lease, Position, Segment, SegmentId, SourceName, StreamId,
-    Timestamp, WorkerId,
+    Timestamp, Value, WorkerId,
     planted::{Bug, planted},
-    schema::Table,
+    schema::{SideTable, Table},
 };
 pub use open::{Durability, Execution, GroupLimits, Mode, OpenOptions};
 
@@ -54,8 +57,9 @@ use self::{
     writer::{Haste, Weight, Writer},
 };
 use crate::{
-    Claim, Claimed, Close, Closed, Commit, Counts, ErrorKind, ExceptionFilter, Known, LedgerEntry, LedgerLine, Outlook,
-    Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoreError, StoredRow, StreamRow, WorkerRow,
+    Applied, Claim, Claimed, Close, Closed, Columns, Commit, Counts, ErrorKind, ExceptionFilter, FollowStore, Followed,
+    Known, LedgerEntry, LedgerLine, Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoreError,
+    StoredRow, StreamRow, Tidings, WorkerRow,
     rules::{Rest, size_of},
 };
 
@@ -289,5 +293,52 @@ impl Store for SqliteStore {
 
     fn integrity(&self) -> BoxFuture<'_, Result<Vec<String>>> {
         Box::pin(self.read("checking the database", report::integrity))
+    }
+}
+
+impl FollowStore for SqliteStore {
+    fn followed<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<Followed>> {
+        let stream = stream.clone();
+        Box::pin(self.read("reading where the record was followed to", move |db| follow::followed(db, &stream)))
+    }
+
+    fn follow_from<'a>(
+        &'a self,
+        stream: &'a StreamId,
+        from: &'a str,
+        expected: Option<u64>,
+    ) -> BoxFuture<'a, Result<()>> {
+        let (stream, from) = (stream.clone(), from.to_owned());
+        self.hasty("noting where to follow the record from", move |session| {
+            follow::follow_from(&session.db, &stream, &from, expected)
+        })
+    }
+
+    fn apply(&self, tidings: Arc<Tidings>) -> BoxFuture<'_, Result<Applied>> {
+        self.hasty("applying what was told", move |session| follow::apply(session, &tidings))
+    }
+
+    fn columns<'a>(
+        &'a self,
+        table: &'static Table,
+        columns: &'a [&'static str],
+        page: Page<Key>,
+    ) -> BoxFuture<'a, Result<Vec<Columns>>> {
+        let columns = columns.to_vec();
+        Box::pin(self.read("reading columns", move |db| follow::columns(db, table, &columns, &page)))
+    }
+
+    fn side_rows<'a>(
+        &'a self,
+        side: &'static SideTable,
+        of: &'static Table,
+        page: Page<String>,
+    ) -> BoxFuture<'a, Result<Vec<Vec<Value>>>> {
+        Box::pin(self.read("reading rows beside others", move |db| follow::side_rows(db, side, of, &page)))
+    }
+
+    fn cut<'a>(&'a self, lease: &'a Lease, at: Position) -> BoxFuture<'a, Result<()>> {
+        let lease = lease.clone();
+        self.hasty("cutting a segment", move |session| follow::cut(&session.db, &lease, at))
     }
 }

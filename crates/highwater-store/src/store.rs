@@ -4,18 +4,18 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    AccountReport, AccountView, BatchCounts, Body, DeadLetterPolicy, Exception, ExceptionState, Key, KeySet, Lease,
-    Position, Purpose, Record, Segment, SegmentId, SegmentStatus, Settlement, SourceName, Span, StreamId, Timestamp,
-    WorkerId, schema::Table,
+    AccountReport, AccountView, BatchCounts, Body, DeadLetterPolicy, Edit, Exception, ExceptionState, Key, KeySet,
+    Lease, Position, Purpose, Record, Segment, SegmentId, SegmentStatus, Settlement, SourceName, Span, StreamId,
+    Timestamp, WorkerId, schema::Table,
 };
 
 use serde_json::json;
 
-use crate::{LedgerEntry, LedgerLine, LiveStore, Result};
+use crate::{FollowStore, LedgerEntry, LedgerLine, LiveStore, MailboxStore, Result};
 
 /// Work and evidence, durable. Every method that writes is one short transaction, all or nothing, and may be called
 /// again with the same arguments without harm.
-pub trait Store: LiveStore {
+pub trait Store: LiveStore + FollowStore + MailboxStore {
     /// The row of a stream, made if it is not there yet with an empty span.
     fn open_stream<'a>(&'a self, stream: &'a StreamId, axis: &'a str) -> BoxFuture<'a, Result<StreamRow>>;
     /// Lays segments and moves origin, target and frontier so that catch-up segments tile `[origin, target)` at any
@@ -163,6 +163,8 @@ pub struct Commit {
     pub records: Vec<Record>,
     /// Keys whose stored body is still the remote's: only `last_fetched_at` moves.
     pub unchanged: Vec<(Key, &'static Table)>,
+    /// What becomes of stored rows that were not fetched.
+    pub edits: Vec<(Key, &'static Table, Vec<Edit>)>,
     /// Verdicts on keys that are not plainly stored, and `Stored` for keys that had an exception.
     pub settlements: Vec<Settlement>,
     pub cursor: Option<Position>,

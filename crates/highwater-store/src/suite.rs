@@ -6,24 +6,31 @@
 pub mod accounts;
 pub mod alerts;
 pub mod arrivals;
+pub mod cuts;
+pub mod derived;
 pub mod exceptions;
+pub mod following;
 pub mod frontier;
 pub mod joining;
 pub mod leases;
+pub mod mailboxes;
 pub mod marks;
 pub mod names;
 pub mod plans;
+pub mod post;
 pub mod reports;
 pub mod rescans;
 pub mod roles;
 pub mod rows;
 pub mod scene;
+pub mod scopes;
+pub mod sides;
 mod tables;
 pub mod upgraded;
 pub mod windows;
 
 pub use scene::{Lab, Scene};
-pub use tables::{ITEMS, USERS, item, user};
+pub use tables::{ITEMS, USERS, item, mail, user};
 
 macro_rules! cases {
     (($d:tt) $($module:ident: $($name:ident)+;)+) => {
@@ -53,6 +60,7 @@ cases! { ($)
         a_silent_segment_is_taken_over_after_its_ttl
         a_released_segment_keeps_what_is_committed
         due_retries_go_first_then_the_abandoned_then_the_lowest
+        neither_what_is_new_nor_what_is_looked_at_again_waits_for_the_other
         only_what_is_due_is_handed_out;
     plans:
         segments_tile_at_every_chunk
@@ -99,6 +107,7 @@ cases! { ($)
         an_answer_to_the_feed_that_took_long_does_not_undo_what_came_meanwhile
         a_body_that_is_no_longer_there_cannot_be_confirmed
         what_is_behind_stays_unsettled_and_holds_the_cursor
+        what_came_in_beside_something_behind_is_counted
         the_feed_stores_rows_outside_segments
         a_row_of_the_feed_ends_the_exception_of_its_key
         what_policy_keeps_out_stays_out
@@ -115,9 +124,12 @@ cases! { ($)
     windows:
         a_window_opens_once_and_ends_once
         a_window_closes_only_when_all_of_it_was_looked_at_again
+        a_pass_that_nobody_has_begun_serves_the_next_window_as_well
+        a_window_does_not_wait_for_a_catch_up_behind_its_pass
         a_window_over_nothing_needs_no_pass;
     rescans:
         a_pass_counts_what_it_saw_and_leaves_no_segments
+        what_is_brought_twice_is_seen_once
         a_pass_over_one_key_is_laid_once_and_leaves_nothing
         a_pass_that_is_asked_for_twice_is_laid_once
         a_long_pass_is_laid_in_chunks_and_goes_on_where_it_broke_off
@@ -134,4 +146,34 @@ cases! { ($)
     alerts:
         an_alert_is_told_once_until_it_is_resolved
         a_store_knows_its_size_and_its_age;
+    mailboxes:
+        a_mailbox_is_made_once_and_told_of
+        a_mailbox_keeps_its_credentials_and_how_it_fares
+        one_at_a_time_refreshes_a_mailbox
+        what_is_said_of_an_unknown_mailbox_is_refused;
+    scopes:
+        mailboxes_with_the_same_ids_see_their_own_rows
+        the_rows_of_a_mailbox_are_counted_alone
+        what_is_said_of_a_message_is_not_said_of_its_namesake;
+    sides:
+        bytes_come_back_as_they_went_in
+        what_belongs_to_an_object_is_stored_once_and_restored
+        what_is_not_believed_brings_nothing_along
+        an_object_is_noted_once_however_often_it_comes;
+    derived:
+        a_thread_follows_its_messages
+        a_message_of_no_thread_is_of_none
+        a_row_that_was_edited_is_told_apart_from_one_that_was_not
+        an_edit_does_not_make_damage_sound;
+    following:
+        a_record_is_followed_from_the_first_mark
+        what_was_told_changes_rows_and_what_is_derived
+        what_is_told_of_and_not_stored_is_fetched_at_once
+        what_is_told_again_comes_back_unless_it_is_tried_or_given_up
+        what_is_told_while_it_is_tried_is_tried_again
+        the_place_in_the_record_moves_with_the_last_piece;
+    cuts:
+        a_segment_cut_in_two_is_passed_half_by_half
+        who_has_lost_a_segment_does_not_cut_it
+        both_halves_belong_to_the_pass;
 }

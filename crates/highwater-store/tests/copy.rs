@@ -8,13 +8,17 @@ mod ground;
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use highwater_core::{
-    AccountReport, Position, Purpose, Record, RescanReason, StreamId, Value, Verdict, throttle::Learned,
+    AccountReport, Edit, Otherwise, Position, Purpose, Record, RescanReason, StreamId, Value, Verdict,
+    throttle::Learned,
 };
 use highwater_store::{
-    AlertNote, Content, CopyProgress, CopyReport, Durability, EndWindow, ErrorKind, Mode, NewWindow, OpenOptions,
-    PostgresOptions, PostgresStore, RunEnd, RunOutcome, RunStart, ShareAsk, SqliteStore, Store, StoreError, copy,
+    AlertNote, Content, CopyProgress, CopyReport, Durability, EndWindow, ErrorKind, LiveCommit, MailboxId, Mode,
+    NewWindow, OpenOptions, PostgresOptions, PostgresStore, RunEnd, RunOutcome, RunStart, ShareAsk, SqliteStore, Store,
+    StoreError, Tidings, copy,
     suite::{
         Lab, Scene, item,
+        mail::{ANN, ZOE, message, with_bytes},
+        post::{told, wanted},
         scene::{at, verdict, worker},
         user,
     },
@@ -106,6 +110,39 @@ async fn fill_live(scene: &Scene) {
         raised: true,
     };
     store.note_alert(&alert).await.unwrap();
+    let ann = MailboxId::new("default", "ann@example.com");
+    store.open_mailbox(&ann, &"mail".parse().unwrap(), at(5)).await.unwrap();
+    store.set_credentials(&ann, Some("v1:sealed".into()), at(6)).await.unwrap();
+    fill_mail(store).await;
+}
+
+/// Two mailboxes, every byte there is, and a record that was followed.
+async fn fill_mail(store: &dyn Store) {
+    let stream = StreamId { source: "mail".parse().unwrap(), stream: "messages".parse().unwrap() };
+    store.open_stream(&stream, "time").await.unwrap();
+    let after = "18446744073709551614".to_owned();
+    store.follow_from(&stream, &after, Some(2)).await.unwrap();
+    let bytes: Vec<u8> = (0..=255).collect();
+    let records = vec![
+        with_bytes(message(&ANN, "1", "t", &["INBOX", "é"]), &bytes),
+        with_bytes(message(&ZOE, "1", "t", &[]), &[]),
+    ];
+    let (now, unchanged) = (at(6), Vec::new());
+    let commit = LiveCommit { stream: stream.clone(), now, asked_at: now, records, unchanged };
+    store.commit_live(Arc::new(commit)).await.unwrap();
+    let gone = Edit::Set { column: "deleted_remotely_at", value: Value::Time(at(7)) };
+    let tidings = Tidings {
+        stream,
+        table: &ANN,
+        after,
+        upto: Some("18446744073709551615".into()),
+        tidings: vec![told("1", vec![gone], Otherwise::Ignore), wanted("2")],
+        position: Position(0),
+        entries: Vec::new(),
+        is_reconciled: true,
+        now,
+    };
+    store.apply(Arc::new(tidings)).await.unwrap();
 }
 
 /// Every row of every table of a file, as it lies.

@@ -8,6 +8,8 @@ mod crowd;
 mod doors;
 #[path = "postgres/ground.rs"]
 mod ground;
+#[path = "postgres/mail.rs"]
+mod mail;
 #[path = "postgres/wear.rs"]
 mod wear;
 

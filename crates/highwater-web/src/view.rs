@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use highwater_core::{AGE_BOUNDS, AgeCounts, Condition, Lane, Severity};
+use highwater_core::{AGE_BOUNDS, Ages, Condition, Lane, Severity};
 use serde::{Serialize, Serializer};
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -188,10 +188,10 @@ impl HistogramView {
     }
 }
 
-impl From<AgeCounts> for HistogramView {
-    fn from(ages: AgeCounts) -> Self {
+impl From<Ages> for HistogramView {
+    fn from(ages: Ages) -> Self {
         let bounds = AGE_BOUNDS.iter().map(|seconds| *seconds as f64).collect();
-        HistogramView { bounds, counts: ages.0.to_vec(), sum: None }
+        HistogramView { bounds, counts: ages.counts.0.to_vec(), sum: Some(ages.sum.as_secs_f64()) }
     }
 }
 

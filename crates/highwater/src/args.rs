@@ -74,6 +74,9 @@ impl Global {
 pub(crate) enum Command {
     /// Write a commented highwater.toml
     Init(InitArgs),
+    /// Get or import the credentials of a source
+    #[command(after_help = AUTH_EXAMPLES)]
+    Auth(AuthArgs),
     /// Catch up with the remote, then exit
     #[command(after_help = SYNC_EXAMPLES)]
     Sync(SyncArgs),
@@ -109,6 +112,50 @@ pub(crate) struct InitArgs {
     /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+const AUTH_EXAMPLES: &str = "\
+Examples:
+  highwater auth mail --client-secret client_secret.json    consent in the browser
+  highwater auth mail --no-browser                          prints the address instead
+  highwater auth mail --refresh-token-file token.json       imports a refresh token; - is stdin
+  highwater auth mail --service-account key.json            domain-wide delegation
+  highwater auth mail --check                               whether what is stored still works
+  highwater auth rotate-key                                 seal all credentials with a new key
+
+Only reading is asked for (gmail.readonly). Credentials are kept in the store, sealed with the key in
+HIGHWATER_KEY (64 hexadecimal digits) or in highwater.key, which is made beside a SQLite store, or beside
+the configuration for PostgreSQL. Keep a copy of it: without it, 'highwater auth' must be run again.
+To change a key that is in HIGHWATER_KEY, put the new one into HIGHWATER_NEW_KEY.
+Exit code 4: credentials are missing, expired, refused, or belong to another account.";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct AuthArgs {
+    /// The source to get credentials for, or the word rotate-key
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: String,
+    /// Import the refresh token in this file, bare or as JSON; - is standard input
+    #[arg(long, value_name = "FILE", group = "way")]
+    pub(crate) refresh_token_file: Option<PathBuf>,
+    /// Act for the account with the key file of a service account
+    #[arg(long, value_name = "FILE", group = "way")]
+    pub(crate) service_account: Option<PathBuf>,
+    /// The OAuth client, as Google's console gives it for a desktop app
+    #[arg(long, value_name = "FILE", conflicts_with = "service_account")]
+    pub(crate) client_secret: Option<PathBuf>,
+    /// Print the address to consent at instead of opening a browser
+    #[arg(long, group = "way")]
+    pub(crate) no_browser: bool,
+    /// Only check that the stored credentials work
+    #[arg(long, group = "way", conflicts_with = "client_secret")]
+    pub(crate) check: bool,
+}
+
+impl AuthArgs {
+    pub(crate) fn has_flags(&self) -> bool {
+        let files = [&self.refresh_token_file, &self.service_account, &self.client_secret];
+        files.into_iter().any(Option::is_some) || self.no_browser || self.check
+    }
 }
 
 const SYNC_EXAMPLES: &str = "\
@@ -324,6 +371,7 @@ Examples:
   highwater simulate hn --items 100000 --faults storm    errors, resets, throttling
   highwater simulate hn --faults plan.toml               your own plan; --print-plan shows every key of one
   highwater simulate hn --load items.jsonl.gz            real bodies, one JSON object a line
+  highwater simulate gmail --items 5000                  a mailbox; --print-plan shows its plan
 
 Then point a source at it: base_url = \"http://127.0.0.1:8733\".
 The truth to compare with is at /_sim/truth and /_sim/truth/users, counters are at /_sim/stats.
@@ -334,11 +382,23 @@ A plan with [mutations] makes items and profiles change while it runs; [stream] 
   curl '127.0.0.1:8733/_sim/profile?name=Bababa'         a profile changes
   curl '127.0.0.1:8733/_sim/grow?by=20'                  maxitem jumps, into what head.behind of the plan reserves
   curl '127.0.0.1:8733/_sim/stream?do=drop'              drop, cut, cancel, auth_revoked, silence or restore
-  curl '127.0.0.1:8733/_sim/down?for_ms=60000'           every request is reset for a minute";
+  curl '127.0.0.1:8733/_sim/down?for_ms=60000'           every request is reset for a minute
+
+Gmail: base_url = \"http://127.0.0.1:8733\", token_url = \"http://127.0.0.1:8733/token\". Unless the plan says otherwise
+the account is ann@example.com, the client id sim-client, its secret sim-secret, and the refresh token
+sim-refresh-token; /o/oauth2/v2/auth consents at once, and any service account may act for the account.
+The plans are none, calm, storm, penalty, expiry and broken. By hand, with GET or POST:
+  curl '127.0.0.1:8733/_sim/arrive?count=3'              mail arrives; /_sim/import?at=SECONDS: into the past
+  curl '127.0.0.1:8733/_sim/label?id=ID&add=STARRED'     also remove=; /_sim/delete?id=ID: for good
+  curl '127.0.0.1:8733/_sim/draft'                       a draft is saved, which gives it another id
+  curl '127.0.0.1:8733/_sim/expire_history'              older history ids give 404
+  curl '127.0.0.1:8733/_sim/expire_tokens'               access tokens end; /_sim/revoke: refresh tokens too
+  curl '127.0.0.1:8733/_sim/penalty?for_s=60'            the penalty box; /_sim/down as above";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Simulated {
     Hn,
+    Gmail,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -352,10 +412,10 @@ pub(crate) struct SimulateArgs {
     /// The same seed gives the same items and the same faults
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) seed: u64,
-    /// How many items there are
+    /// How many items or messages there are
     #[arg(long, default_value_t = 20_000, value_name = "N")]
     pub(crate) items: u64,
-    /// none, calm, storm, chaos, or a file with a plan
+    /// none, calm, storm, chaos (hn), penalty, expiry, broken (gmail), or a file with a plan
     #[arg(long, default_value = "calm", value_name = "PLAN")]
     pub(crate) faults: String,
     /// Serve the items of a JSON-lines file instead of generated ones

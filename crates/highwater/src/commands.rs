@@ -1,5 +1,6 @@
 //! One file per verb.
 
+mod auth;
 mod completions;
 mod dead_letters;
 mod demo;
@@ -21,6 +22,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Exit> {
     let global = &args.global;
     match args.command {
         Command::Init(args) => init::run(global, &args),
+        Command::Auth(args) => auth::run(global, &args).await,
         Command::Sync(args) => sync::run(global, &args).await,
         Command::Serve(args) => serve::run(global, &args).await,
         Command::Status(args) => status::run(global, &args).await,

@@ -1,6 +1,7 @@
 //! The configuration file: found, parsed, and every unknown key refused by name.
 
 mod alerts;
+mod gmail;
 mod reader;
 mod serve;
 mod source;
@@ -15,19 +16,25 @@ use toml::Table;
 
 use crate::exit::Trouble;
 pub(crate) use alerts::{AlertsConfig, NotifyConfig, SmtpConfig};
+pub(crate) use gmail::{ClientSecret, GmailConfig, OauthConfig};
 use reader::Reader;
 pub(crate) use serve::ServeConfig;
-pub(crate) use source::{Limits, LiveConfig, RateLimit, SourceConfig, SourceKind};
+pub(crate) use source::{Limits, LiveConfig, ROTATE_KEY, RateLimit, SourceConfig, SourceKind};
 pub(crate) use units::parse_duration;
 
 pub(crate) const FILE_NAME: &str = "highwater.toml";
 pub(crate) const DEFAULT_STORE: &str = "sqlite:highwater.db";
+const DEFAULT_BLOBS: &str = "file:highwater-blobs";
 
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
+    /// The file it was read from.
+    pub(crate) path: Option<PathBuf>,
     pub(crate) store_url: String,
     /// Of a PostgreSQL database.
     pub(crate) store_schema: Option<String>,
+    /// Where large contents go.
+    pub(crate) blobs: String,
     pub(crate) sources: Vec<SourceConfig>,
     pub(crate) serve: ServeConfig,
     pub(crate) alerts: AlertsConfig,
@@ -43,21 +50,20 @@ impl Config {
             Trouble::usage(format!("cannot read the configuration {}: {error}", path.display()))
                 .hint("'highwater init' writes one")
         })?;
-        Config::parse(&text).map_err(|error| Trouble::usage(format!("{}: {error}", path.display())))
+        let config = Config::parse(&text).map_err(|error| Trouble::usage(format!("{}: {error}", path.display())))?;
+        Ok(Config { path: Some(path), ..config })
     }
 
     pub(crate) fn parse(text: &str) -> Result<Config, String> {
         let table: Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
         let mut root = Reader::new("", table);
-        let (store_url, store_schema) = match root.section("store")? {
+        let (store_url, store_schema, blobs) = match root.section("store")? {
             Some(mut store) => {
-                let (url, schema) = (store.string("url")?, store.string("schema")?);
-                // Where blobs go is a setting of sources that have any.
-                store.string("blobs")?;
+                let places = (store.string("url")?, store.string("schema")?, store.string("blobs")?);
                 store.finish()?;
-                (url, schema)
+                places
             }
-            None => (None, None),
+            None => (None, None, None),
         };
         let serve = serve::parse(root.section("serve")?)?;
         let sources = match root.section("sources")? {
@@ -67,8 +73,10 @@ impl Config {
         let alerts = alerts::parse(root.section("alerts")?)?;
         root.finish()?;
         Ok(Config {
+            path: None,
             store_url: store_url.unwrap_or_else(|| DEFAULT_STORE.into()),
             store_schema,
+            blobs: blobs.unwrap_or_else(|| DEFAULT_BLOBS.into()),
             sources,
             serve,
             alerts,

@@ -3,11 +3,15 @@
 mod args;
 mod commands;
 mod config;
+mod credentials;
 mod exit;
+mod keyring;
 mod location;
+mod mailbox;
 mod notify;
 mod out;
 mod progress;
+mod remote;
 mod settings;
 mod signals;
 mod watchdog;
@@ -78,7 +82,15 @@ fn exit_of(error: &anyhow::Error) -> Exit {
     if let Some(trouble) = error.downcast_ref::<Trouble>() {
         return trouble.exit;
     }
+    if is_about_credentials(error) {
+        return Exit::Credentials;
+    }
     store_error(error).map_or(Exit::Failed, |error| location::exit_of(error.kind))
+}
+
+/// The text says what to do.
+fn is_about_credentials(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(EngineError::Account(_)))
 }
 
 fn hint_of(error: &anyhow::Error) -> Option<&'static str> {
@@ -86,6 +98,7 @@ fn hint_of(error: &anyhow::Error) -> Option<&'static str> {
         Some(ErrorKind::Full) => Some("make room and run the same command again; nothing that was committed is lost"),
         Some(ErrorKind::Unavailable) => Some("nothing that was committed is lost; run the same command again later"),
         Some(ErrorKind::Corrupt) => Some("check the files with 'highwater verify --store'"),
+        _ if is_about_credentials(error) => None,
         _ if matches!(error.downcast_ref(), Some(EngineError::Remote(_))) => {
             Some("check base_url and the network; what is mirrored already is safe, run the same command again")
         }

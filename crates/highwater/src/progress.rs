@@ -30,6 +30,8 @@ pub(crate) struct Progress {
     pub(super) origin: AtomicI64,
     pub(super) frontier: AtomicI64,
     pub(super) target: AtomicI64,
+    /// Objects there are; none where that is what positions tell.
+    pub(super) expected: AtomicU64,
     /// Keys that were settled when the run began,
     pub(super) settled_before: AtomicU64,
     /// and those settled since.
@@ -45,7 +47,8 @@ pub(crate) struct Progress {
 impl Observer for Progress {
     fn notify(&self, event: &Event) {
         match event {
-            Event::RunStarted { origin, frontier, target, settled, .. } => {
+            Event::RunStarted { origin, frontier, target, settled, expected, .. } => {
+                self.expected.store(expected.unwrap_or(0), Ordering::Relaxed);
                 let since = self.settled.load(Ordering::Relaxed);
                 self.settled_before.store(settled.saturating_sub(since), Ordering::Relaxed);
                 self.origin.store(origin.0, Ordering::Relaxed);
@@ -97,6 +100,7 @@ impl Progress {
     }
 }
 
+/// For who asked for more: what has no line of its own.
 pub(crate) fn log(event: &Event) {
     match event {
         Event::DeadLetter { key, reason } => tracing::info!(%key, reason, "dead letter"),
@@ -107,8 +111,7 @@ pub(crate) fn log(event: &Event) {
         Event::JobSplit { .. } | Event::JobStalled { .. } | Event::WorkerPanicked { .. } | Event::LeaseLost { .. } => {
             tracing::warn!(?event, "work redone");
         }
-        Event::StoreTrouble { error } => tracing::info!(error, "store trouble"),
-        Event::OutageSuspected { .. } | Event::OutageConfirmed { .. } | Event::OutageOver => tracing::info!(?event),
+        Event::OutageSuspected { .. } => tracing::info!(?event),
         _ => {}
     }
 }

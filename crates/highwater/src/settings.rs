@@ -2,29 +2,22 @@
 
 use std::{env, sync::Arc, time::Duration};
 
-use highwater_core::{
-    Observer,
-    throttle::{InFlight, OnSlow, Rate, Settings as ThrottleSettings, Window},
-};
+use highwater_core::Observer;
 use highwater_engine::{
     Engine, EngineSettings, Entropy, LeaseTimes, LiveSettings, Patience, Process, RescanSettings, Sizes, World,
 };
-use highwater_sources::{Clock, Decoding, Gateway, Hn, HttpTransport, Source, TransportSettings};
-use highwater_store::Store;
+use highwater_sources::Clock;
+use highwater_store::{Blobs, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::Global,
-    config::{Config, Limits, LiveConfig, RateLimit, SourceConfig, SourceKind, parse_duration},
+    config::{Config, LiveConfig, SourceConfig, parse_duration},
     exit::Trouble,
+    keyring::Keyring,
     location::{self, Location},
+    remote,
 };
-
-/// Hacker News states no limit; these are polite, and reach the whole history in about six hours.
-const HN_RATE: f64 = 250.0;
-const HN_RATE_MAX: f64 = 2500.0;
-const IN_FLIGHT: u32 = 64;
-const IN_FLIGHT_MAX: u32 = 256;
 
 /// How long a store that cannot write is waited for: to rehearse a full disk in less than the two minutes it gets.
 const STORE_PATIENCE: &str = "HIGHWATER_STORE_PATIENCE";
@@ -64,6 +57,11 @@ impl Settings {
         Location::parse(&self.store_url, self.store_schema.as_deref())
     }
 
+    /// Where the key of this store is.
+    pub(crate) fn keyring(&self) -> Result<Keyring, Trouble> {
+        Ok(Keyring::find(&self.location()?, self.config.path.as_deref()))
+    }
+
     pub(crate) async fn open_store(&self, access: Access) -> anyhow::Result<Arc<dyn Store>> {
         Ok(self.location()?.open(access).await?)
     }
@@ -78,10 +76,18 @@ impl Settings {
     ) -> Result<Engine, Trouble> {
         let clock = Clock::system();
         let entropy = Entropy::from_system();
-        let remote = build_source(source, &clock, &entropy)?;
-        let settings = engine_settings(&source.limits)?;
+        let access = remote::Access { store: &store, keyring: self.keyring()? };
+        let remote = remote::build(source, access, &clock, &entropy)?;
+        let blobs = if source.gmail.is_some() { Some(self.blobs()?) } else { None };
+        let settings = engine_settings(source)?;
         let world = World { clock, entropy, observer, stop: stop.into(), process: process() };
-        Ok(Engine { name: source.name.clone(), source: remote, store, settings, world })
+        Ok(Engine { name: source.name.clone(), source: remote, store, blobs, settings, world })
+    }
+
+    /// Where attachments go.
+    pub(crate) fn blobs(&self) -> Result<Blobs, Trouble> {
+        let url = &self.config.blobs;
+        Blobs::open(url).map_err(|error| Trouble::usage(format!("store.blobs: {}", highwater_engine::describe(&error))))
     }
 }
 
@@ -106,58 +112,14 @@ fn process() -> Process {
     Process { host, pid: std::process::id() }
 }
 
-fn build_source(source: &SourceConfig, clock: &Clock, entropy: &Entropy) -> Result<Arc<dyn Source>, Trouble> {
-    if source.kind != SourceKind::Hn {
-        let message = format!("sources of kind {:?} cannot be mirrored by this version", source.kind.as_str());
-        return Err(Trouble::usage(message).hint("name the sources you mean, for example 'highwater sync hn'"));
-    }
-    let transport = HttpTransport::new(&source.hn.base_url, TransportSettings::default()).map_err(|error| {
-        Trouble::usage(format!("sources.{}.base_url: {}", source.name, highwater_engine::describe(&error)))
-    })?;
-    let jitter = entropy.clone();
-    let gateway =
-        Gateway::new(Arc::new(transport), throttle(&source.limits), clock.clone(), Box::new(move || jitter.unit()));
-    Ok(Arc::new(Hn::new(gateway, Decoding::Blocking)))
-}
-
-/// A rate of one's own is also the most, unless a greater one is given as well.
-fn throttle(limits: &Limits) -> ThrottleSettings {
-    let rate = match (limits.rate, limits.rate_max) {
-        (Some(RateLimit::Unlimited), None) => Rate::Unlimited,
-        (Some(RateLimit::Unlimited), Some(max)) => Rate::Limited { start: max, max },
-        (Some(RateLimit::PerSecond(start)), max) => Rate::Limited { start, max: max.unwrap_or(start) },
-        (None, max) => {
-            let max = max.unwrap_or(HN_RATE_MAX);
-            Rate::Limited { start: HN_RATE.min(max), max }
-        }
-    };
-    let mut settings = ThrottleSettings::new(rate, in_flight(limits));
-    settings.burst = limits.burst.unwrap_or(settings.burst);
-    let per_minute = |limit| Window { length: Duration::from_secs(60), limit };
-    settings.windows = limits.per_minute.map(per_minute).into_iter().collect();
-    // Hacker News announces no quota: answers that become slow are its way of asking for less.
-    if limits.in_flight.is_none() && !matches!(rate, Rate::Unlimited) {
-        settings.policy.on_slow = OnSlow::Shrink;
-    }
-    settings
-}
-
-fn in_flight(limits: &Limits) -> InFlight {
-    match (limits.in_flight, limits.in_flight_max) {
-        (None, None) if limits.rate == Some(RateLimit::Unlimited) => InFlight { start: IN_FLIGHT, max: IN_FLIGHT },
-        (None, None) => InFlight { start: IN_FLIGHT, max: IN_FLIGHT_MAX },
-        (Some(start), None) => InFlight { start, max: start },
-        (None, Some(max)) => InFlight { start: IN_FLIGHT.min(max), max },
-        (Some(start), Some(max)) => InFlight { start, max },
-    }
-}
-
-fn engine_settings(limits: &Limits) -> Result<EngineSettings, Trouble> {
+fn engine_settings(source: &SourceConfig) -> Result<EngineSettings, Trouble> {
+    let limits = &source.limits;
     let mut settings = EngineSettings {
-        sizes: Sizes { segment: limits.segment, job: limits.job, in_flight: in_flight(limits).max },
+        sizes: Sizes { segment: limits.segment, job: limits.job, in_flight: remote::in_flight(source).max },
         dead_letters: limits.dead_letters,
         ..EngineSettings::default()
     };
+    settings.follow_every = source.gmail.as_ref().map_or(settings.follow_every, |gmail| gmail.mail.poll_every);
     settings.retry.attempts = limits.attempts.unwrap_or(settings.retry.attempts);
     let Patience { retry, stall, store, .. } = &mut settings.patience;
     *retry = limits.retry_patience.unwrap_or(*retry);

@@ -15,7 +15,7 @@ const CONTROL_NEAR: f64 = 0.8;
 const THROTTLED_WINDOW: Duration = Duration::from_secs(15 * 60);
 const THROTTLED_MAX: Duration = Duration::from_secs(10 * 60);
 const BLIND_MAX: Duration = HOUR;
-/// Two timeouts of an idle feed.
+/// Twice the longest wait between two attempts to connect.
 const DOWN_MAX: Duration = Duration::from_secs(60);
 const EVENT_AGE_MAX: Duration = Duration::from_secs(300);
 const LAG_MAX: u64 = 50_000;

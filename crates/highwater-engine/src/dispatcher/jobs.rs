@@ -82,6 +82,7 @@ impl Dispatcher {
             Ok((_, Ok(end))) => self.handle_end(&running.work, end),
             Ok((_, Err(JobError::Batch(failure)))) => self.try_again(running, failure),
             Ok((_, Err(JobError::Store(error)))) => return Err(error.into()),
+            Ok((_, Err(JobError::Account(failure)))) => return Err(failure.into()),
             Err(_) if running.stalled => {
                 let failure = Failure::new(FailureKind::Timeout, "no sign of life within the stall timeout");
                 self.try_again(running, failure);

@@ -89,7 +89,7 @@ impl Service {
         self.queue.enter_first(new.collect(), self.engine.now());
     }
 
-    async fn plan_up_to(&self, head: Position) -> Result<()> {
+    pub(super) async fn plan_up_to(&self, head: Position) -> Result<()> {
         let followed = self.main();
         let row = self.row(followed).await?;
         let range = Range::default();

@@ -152,6 +152,7 @@ impl Service {
         if feed.tells_changes {
             self.last_event.lock().expect("no code panics while it holds this lock").replace(now);
             self.pulse.note(|pulse| pulse.last_event = Some(moment));
+            self.told_anything.notify_one();
         }
     }
 
@@ -162,7 +163,11 @@ impl Service {
 
     /// What of it this mirror is about. Names are entered into the list of their stream first.
     async fn ours(&self, keys: Vec<LiveKey>) -> Result<Vec<LiveKey>> {
-        let origin = self.origin().await?;
+        let lowest = keys.iter().filter_map(|live| live.key.number()).min();
+        let origin = match lowest {
+            Some(lowest) => self.origin(Position(lowest)).await?,
+            None => self.main().stream.spec.origin,
+        };
         let mut ours = Vec::with_capacity(keys.len());
         for live in keys {
             let Some(followed) = self.followed(&live.stream) else { continue };

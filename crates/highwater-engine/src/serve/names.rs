@@ -100,7 +100,7 @@ impl Service {
         for window in state.windows.iter().filter(|window| window.names_at.is_none()) {
             let BlindWindow { id, span: Some(span), head: Some(head), rescan, .. } = window else { continue };
             let is_seen_again = state.rescans.iter().all(|open| Some(open.id) != *rescan);
-            if is_seen_again && frontier >= *head {
+            if is_seen_again && window.has_reached_head(frontier) {
                 self.look_at_names_of(followed, named, Span::new(span.start(), *head)).await?;
                 engine.steady(|| engine.store.names_done(*id, engine.now())).await?;
             }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use highwater_core::{AgeCounts, Moment, Position};
+use highwater_core::{Ages, Moment, Position};
 
 /// Shared between the service and whoever watches it; the mutex is held for a few instructions.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub struct PulseView {
     /// Objects the workers have stored.
     pub updated: u64,
     /// How old the changed ones were.
-    pub ages: AgeCounts,
+    pub ages: Ages,
     pub head: Option<Position>,
     /// When the store last took something, or was last found with nothing to do.
     pub last_sound: Option<Moment>,

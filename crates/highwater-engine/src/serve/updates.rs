@@ -14,7 +14,10 @@ use highwater_core::{
 };
 use highwater_sources::{Answer, Beat, Call, Density, Fetched, Tags};
 use highwater_store::{ErrorKind, LiveCommit, LiveCommitted, RescanPlan};
-use tokio::task::JoinSet;
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    task::JoinSet,
+};
 
 use super::{
     Followed, Service,
@@ -28,6 +31,11 @@ const BATCH: usize = 16;
 const TRIES: u32 = 3;
 const RETRY: RetryPolicy =
     RetryPolicy { attempts: TRIES, base: Duration::from_millis(300), max: Duration::from_secs(3) };
+/// A worker that waits for an answer for so long lets another take its turn: a remote that never answers some requests
+/// has 30 s for each, and the rest of the feed is not to wait for that.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Workers for each turn, so that there is somebody to take one that is given up.
+const WORKERS_A_TURN: usize = 4;
 /// How long the first answers wait for others to be stored with.
 const GATHER: Duration = Duration::from_millis(30);
 /// New positions are planned a moment after they are fetched.
@@ -40,15 +48,16 @@ const FALLS_IN_ROW_MAX: u32 = 100;
 impl Service {
     /// Keeps the workers at work: one that falls is replaced and counted.
     pub(super) async fn update(self: &Arc<Self>) -> Result<()> {
+        let turns = Arc::new(Semaphore::new(self.settings.workers));
         let mut workers: JoinSet<Result<()>> = JoinSet::new();
         let mut falls_in_row = 0;
         let mut updated = 0;
         loop {
-            while workers.len() < self.settings.workers {
-                let service = self.clone();
-                workers.spawn(async move { service.update_one_by_one().await });
+            while workers.len() < WORKERS_A_TURN * self.settings.workers {
+                let (service, turns) = (self.clone(), turns.clone());
+                workers.spawn(async move { service.update_one_by_one(&turns).await });
             }
-            self.pulse.note(|pulse| pulse.workers_alive = workers.len());
+            self.pulse.note(|pulse| pulse.workers_alive = workers.len().min(self.settings.workers));
             let fallen = match workers.join_next().await.expect("there is at least one worker") {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(error)) => return Err(error),
@@ -59,7 +68,7 @@ impl Service {
             updated = progress;
             self.pulse.note(|pulse| {
                 pulse.worker_falls += 1;
-                pulse.workers_alive = workers.len();
+                pulse.workers_alive = workers.len().min(self.settings.workers);
             });
             self.engine.emit(Event::LiveWorkerFell);
             if falls_in_row > FALLS_IN_ROW_MAX {
@@ -68,13 +77,14 @@ impl Service {
         }
     }
 
-    async fn update_one_by_one(&self) -> Result<()> {
+    async fn update_one_by_one(&self, turns: &Semaphore) -> Result<()> {
         loop {
+            let turn = turns.acquire().await.expect("the semaphore is never closed");
             let mut taken = self.queue.take(BATCH).await;
             self.pulse.note(|pulse| pulse.queue_depth = self.queue.depth());
             self.defer_spent(&mut taken).await?;
             if !taken.keys.is_empty() {
-                self.fetch(&mut taken).await?;
+                self.fetch(&mut taken, turn).await?;
             }
             self.pulse.note(|pulse| pulse.queue_depth = self.queue.depth());
         }
@@ -96,17 +106,27 @@ impl Service {
         Ok(())
     }
 
-    async fn fetch(&self, taken: &mut Taken) -> Result<()> {
+    async fn fetch(&self, taken: &mut Taken, turn: SemaphorePermit<'_>) -> Result<()> {
         let stream = taken.keys[0].live.stream.clone();
         let followed = self.followed(&stream).expect("only what is followed is queued");
         let keys: Vec<Key> = taken.keys.iter().map(|taken| taken.live.key.clone()).collect();
         let each = keys.iter().map(|key| self.ask(followed, std::slice::from_ref(key), Lane::Live));
         let mut asked: FuturesUnordered<_> = each.collect();
-        while let Some(first) = asked.next().await {
+        let clock = &self.engine.world.clock;
+        let (mut turn, impatient_at) = (Some(turn), clock.moment() + PATIENCE);
+        loop {
+            let first = tokio::select! {
+                biased;
+                first = asked.next() => first,
+                () = clock.sleep_until(impatient_at), if turn.is_some() => {
+                    turn = None;
+                    continue;
+                }
+            };
+            let Some(first) = first else { return Ok(()) };
             let sorted = self.gather(first, &mut asked).await;
             self.settle_told(followed, sorted, taken).await?;
         }
-        Ok(())
     }
 
     /// What comes in within a moment is stored together; one that takes its time keeps nobody else waiting.

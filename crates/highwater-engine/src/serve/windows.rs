@@ -47,12 +47,12 @@ impl Service {
 
     /// Returns when the plan may be extended: at once, unless everything is new and the feed is about to stand.
     pub(super) async fn first_heard(&self, blind_before: Option<Timestamp>) {
-        let began = self.engine.world.clock.moment();
-        while blind_before.is_none()
-            && self.pulse.view().last_event.is_none()
-            && self.engine.world.clock.moment().since(began) < FIRST_PATIENCE
-        {
-            self.engine.world.clock.sleep(Duration::from_millis(20)).await;
+        if blind_before.is_none() {
+            tokio::select! {
+                biased;
+                () = self.told_anything.notified() => {}
+                () = self.engine.world.clock.sleep(FIRST_PATIENCE) => {}
+            }
         }
     }
 
@@ -150,6 +150,8 @@ impl Service {
     }
 
     async fn end_window(&self, blind: Blind, (ended_at, head, from): Cover) -> Result<()> {
+        // So that the pass reaches the head: a window does not wait for what a first catch-up has yet to fetch.
+        self.plan_up_to(head).await?;
         let stream = &self.main().stream;
         let row = self.row(self.main()).await?;
         let span = Span::new(from.min(head), head).intersect(row.span);

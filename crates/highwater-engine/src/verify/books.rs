@@ -8,7 +8,7 @@ use highwater_core::{
 use highwater_sources::{Density, StreamSpec};
 use highwater_store::{ExceptionFilter, Page, StoredRow, StreamRow};
 
-use super::{FindingKind, StreamVerdict, again};
+use super::{FindingKind, StreamVerdict, again, names::List};
 use crate::{Engine, error::Result};
 
 pub(super) type Exceptions = BTreeMap<Key, ExceptionState>;
@@ -20,9 +20,13 @@ const LOOKS: u32 = 3;
 pub(super) async fn audit(engine: &Engine, spec: &StreamSpec, verdict: &mut StreamVerdict) -> Result<Exceptions> {
     let exceptions = read_exceptions(engine, spec).await?;
     let segments = audit_segments(engine, spec, verdict).await?;
-    if spec.density == Density::Dense {
-        let walk = Walk { engine, spec, segments: &segments, exceptions: &exceptions };
-        walk.audit(verdict).await?;
+    match spec.density {
+        Density::Dense => {
+            let walk = Walk { engine, spec, segments: &segments, exceptions: &exceptions };
+            walk.audit(verdict).await?;
+        }
+        Density::Named(_) => List { engine, spec, segments: &segments }.audit(verdict).await?,
+        Density::Sparse => {}
     }
     Ok(exceptions)
 }
@@ -217,7 +221,7 @@ impl Walk<'_> {
     }
 }
 
-fn is_sound(row: &StoredRow) -> bool {
+pub(super) fn is_sound(row: &StoredRow) -> bool {
     row.body.checksum() == row.row_check
 }
 

@@ -25,7 +25,7 @@ pub(super) async fn compare(
     exceptions: &Exceptions,
     verdict: &mut StreamVerdict,
 ) -> Result<()> {
-    if spec.density != Density::Dense {
+    if spec.density == Density::Sparse {
         return Ok(());
     }
     let span = Span::new(verdict.status.origin, verdict.status.target);
@@ -89,7 +89,8 @@ fn sampled_batches(engine: &Engine, span: Span, sample: Sample) -> impl Iterator
 type Compared = (Key, Fetched, Option<StoredRow>);
 
 /// Asks for a batch, the failing keys of it again, and looks the rows up.
-async fn compare_batch(engine: &Engine, spec: &StreamSpec, mut keys: Vec<Key>) -> Result<Vec<Compared>> {
+async fn compare_batch(engine: &Engine, spec: &StreamSpec, places: Vec<Key>) -> Result<Vec<Compared>> {
+    let mut keys = keys_at(engine, spec, places).await?;
     let rows = again::rows(engine, spec, &keys).await?;
     let call = Call::new(Lane::Backfill, Beat::new(engine.world.clock.clone()));
     let mut answers = BTreeMap::new();
@@ -116,6 +117,18 @@ async fn compare_batch(engine: &Engine, spec: &StreamSpec, mut keys: Vec<Key>) -
     }
     let mut rows = rows;
     Ok(answers.into_iter().map(|(key, fetched)| (key.clone(), fetched, rows.remove(&key))).collect())
+}
+
+/// The keys at these positions, which are keys themselves where every position is one.
+async fn keys_at(engine: &Engine, spec: &StreamSpec, places: Vec<Key>) -> Result<Vec<Key>> {
+    if spec.density == Density::Dense {
+        return Ok(places);
+    }
+    let mut keys = Vec::with_capacity(places.len());
+    for place in places.iter().filter_map(Key::number).map(Position) {
+        keys.extend(engine.store.listed(&engine.stream_id(spec), Span::new(place, place.plus(1))).await?);
+    }
+    Ok(keys)
 }
 
 /// What is wrong with a key, unless a second look at the store shows that it has changed meanwhile.

@@ -1,4 +1,4 @@
-//! One GET, as much of it as matters here.
+//! One request, as much of it as matters here.
 
 use http::{HeaderMap, HeaderName, header};
 
@@ -6,22 +6,30 @@ use super::IfNoneMatch;
 
 #[derive(Clone, Copy, Debug)]
 pub struct SimRequest<'a> {
+    pub verb: Verb,
     /// Path and query, as in the request line.
     pub target: &'a str,
     pub encoding: AcceptEncoding,
     pub accept: Accept,
     pub tag: IfNoneMatch<'a>,
     pub arrival: Arrival,
+    pub authorization: Option<&'a str>,
+    pub content_type: Option<&'a str>,
+    pub body: &'a [u8],
 }
 
 impl<'a> SimRequest<'a> {
     pub const fn get(target: &'a str) -> Self {
         SimRequest {
+            verb: Verb::Get,
             target,
             encoding: AcceptEncoding::Identity,
             accept: Accept::Json,
             tag: IfNoneMatch::Unasked,
             arrival: Arrival::FirstHand,
+            authorization: None,
+            content_type: None,
+            body: &[],
         }
     }
 
@@ -38,7 +46,21 @@ impl<'a> SimRequest<'a> {
         if let Some(shown) = text(header::IF_NONE_MATCH) {
             request.tag = IfNoneMatch::Shown(shown);
         }
+        request.authorization = text(header::AUTHORIZATION);
+        request.content_type = text(header::CONTENT_TYPE);
         request
+    }
+
+    pub const fn sending(self, verb: Verb, body: &'a [u8]) -> Self {
+        SimRequest { verb, body, ..self }
+    }
+
+    pub const fn authorized(self, authorization: &'a str) -> Self {
+        SimRequest { authorization: Some(authorization), ..self }
+    }
+
+    pub const fn typed(self, content_type: &'a str) -> Self {
+        SimRequest { content_type: Some(content_type), ..self }
     }
 
     pub const fn accepting(self, encoding: AcceptEncoding) -> Self {
@@ -47,6 +69,29 @@ impl<'a> SimRequest<'a> {
 
     pub const fn streamed(self) -> Self {
         SimRequest { accept: Accept::EventStream, ..self }
+    }
+}
+
+/// The methods that some simulated API knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Get,
+    Post,
+    Put,
+    Patch,
+    Delete,
+}
+
+impl Verb {
+    pub fn parse(method: &str) -> Option<Self> {
+        match method {
+            "GET" => Some(Verb::Get),
+            "POST" => Some(Verb::Post),
+            "PUT" => Some(Verb::Put),
+            "PATCH" => Some(Verb::Patch),
+            "DELETE" => Some(Verb::Delete),
+            _ => None,
+        }
     }
 }
 

@@ -1,9 +1,8 @@
 //! What each fault looks like when this API commits it.
 
-use std::{collections::BTreeMap, io::Write};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use flate2::{Compression, write::GzEncoder};
 use http::StatusCode;
 use serde_json::value::RawValue;
 
@@ -13,7 +12,7 @@ use super::{
     route::{Endpoint, Print},
 };
 use crate::{
-    answer::{AcceptEncoding, ContentEncoding, Declared, Etag, HTML, IfNoneMatch, JSON, Message, Reply, RetryAfter},
+    answer::{AcceptEncoding, Declared, Etag, HTML, IfNoneMatch, JSON, Message, Reply, RetryAfter},
     fault::Fault,
 };
 
@@ -55,7 +54,7 @@ impl HnSim {
             Print::Pretty => json::pretty(&body).into(),
         };
         if self.plan.body.gzip && form.encoding == AcceptEncoding::Gzip && body.len() >= GZIP_MIN {
-            return gzipped(&body);
+            return Message::json(body).gzipped();
         }
         Message::json(body)
     }
@@ -141,12 +140,4 @@ fn oversized(endpoint: Endpoint<'_>) -> Option<Bytes> {
     json.text_with("text", |out| out.resize(out.len() + OVERSIZED, b'x'));
     json.text("type", b"comment");
     Some(json.finish().into())
-}
-
-fn gzipped(body: &[u8]) -> Message {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 2), Compression::fast());
-    let written = encoder.write_all(body).and_then(|()| encoder.finish());
-    let mut message = Message::json(written.expect("writing to memory cannot fail").into());
-    message.headers.encoding = ContentEncoding::Gzip;
-    message
 }

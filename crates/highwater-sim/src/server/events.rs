@@ -9,9 +9,16 @@ use super::{
     h1::Connection,
     wire::{self, After, HEAD_MAX},
 };
-use crate::hn::{EventStream, StreamStep};
+use crate::{
+    hn::{EventStream, StreamStep},
+    simulator::Simulator,
+};
 
-pub(super) async fn run(connection: &mut Connection, mut stream: EventStream, line: &Line) -> io::Result<After> {
+pub(super) async fn run<S: Simulator>(
+    connection: &mut Connection,
+    mut stream: EventStream,
+    line: &Line<S>,
+) -> io::Result<After> {
     wire::write_stream_head(&mut connection.output);
     connection.flush().await?;
     loop {

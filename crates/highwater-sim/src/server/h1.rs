@@ -19,6 +19,7 @@ use super::{
 use crate::{
     answer::{Answer, Declared, Headers, JSON, Message, Reply},
     hn::Opening,
+    simulator::Simulator,
 };
 
 /// Beyond this a write is due even if more requests wait.
@@ -33,7 +34,7 @@ pub(super) enum Ended {
     },
 }
 
-pub(super) async fn run(stream: TcpStream, line: &Line) -> io::Result<Ended> {
+pub(super) async fn run<S: Simulator>(stream: TcpStream, line: &Line<S>) -> io::Result<Ended> {
     let input = BytesMut::with_capacity(4 << 10);
     let mut connection = Connection { stream, input, output: Vec::with_capacity(4 << 10) };
     loop {
@@ -45,7 +46,7 @@ pub(super) async fn run(stream: TcpStream, line: &Line) -> io::Result<Ended> {
             }
             Next::Refuse(status) => return connection.refuse(status).await.map(|()| Ended::Closed),
             Next::Due(Due::Answer(answer), after) => {
-                let _in_flight = line.site.sim.stats().in_flight.enter();
+                let _in_flight = line.site.sim.in_flight().enter();
                 if connection.deliver(answer, after).await? == After::Close {
                     return Ok(Ended::Closed);
                 }
@@ -73,8 +74,8 @@ enum Next {
 }
 
 impl Connection {
-    fn next(&mut self, line: &Line) -> Next {
-        match wire::parse(&self.input) {
+    fn next<S: Simulator>(&mut self, line: &Line<S>) -> Next {
+        match wire::parse(&self.input, S::TAKES) {
             Parsed::Partial => Next::Read,
             Parsed::Http2 => Next::Http2,
             Parsed::Refused(status) => Next::Refuse(status),
@@ -110,12 +111,17 @@ impl Connection {
         Ok(())
     }
 
-    async fn open(&mut self, opening: Opening, after: After, line: &Line) -> io::Result<After> {
+    async fn open<S: Simulator>(&mut self, opening: Opening, after: After, line: &Line<S>) -> io::Result<After> {
         match opening {
             Opening::Answer(answer) => self.deliver(answer, after).await,
             Opening::Moved { delay, moved } => {
                 self.pause(delay).await?;
-                wire::write_redirect(&mut self.output, &moved.location(line.elsewhere()), after);
+                wire::write_redirect(
+                    &mut self.output,
+                    StatusCode::TEMPORARY_REDIRECT,
+                    &moved.location(line.elsewhere()),
+                    after,
+                );
                 self.settle(after).await
             }
             Opening::Stream { delay, stream } => {
@@ -129,6 +135,10 @@ impl Connection {
         self.pause(answer.delay).await?;
         match answer.reply {
             Reply::Full(message) => self.full(&message, after).await,
+            Reply::Found { location } => {
+                wire::write_redirect(&mut self.output, StatusCode::FOUND, &location, after);
+                self.settle(after).await
+            }
             Reply::Reset => self.reset().await,
             Reply::ResetBody { message, sent } => {
                 self.part(&message, sent, message.body.len(), after);

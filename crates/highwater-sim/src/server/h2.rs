@@ -11,7 +11,8 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream};
-use http::{Method, Request, Response, StatusCode, header};
+use http::{Request, Response, StatusCode, header, request::Parts};
+use http_body_util::{BodyExt, Limited};
 use hyper::{
     body::{Body, Frame, Incoming, SizeHint},
     rt::Executor,
@@ -27,15 +28,16 @@ use tokio::{
 
 use super::{Due, Line, Site};
 use crate::{
-    answer::{AcceptEncoding, Answer, Declared, EVENT_STREAM, Headers, JSON, Message, Reply, SimRequest},
+    answer::{AcceptEncoding, Answer, Declared, EVENT_STREAM, Headers, JSON, Message, Reply, SimRequest, Verb},
     hn::{EventStream, Opening, StreamStep},
+    simulator::{Simulator, Takes},
     stats::Entered,
 };
 
 /// A reset drops the frames of its stream that are not written yet; this is their time to get out.
 const RESET_PAUSE: Duration = Duration::from_millis(5);
 
-pub(super) async fn run(stream: TcpStream, read: Bytes, line: Line) -> io::Result<()> {
+pub(super) async fn run<S: Simulator>(stream: TcpStream, read: Bytes, line: Line<S>) -> io::Result<()> {
     let (reader, writer) = stream.into_split();
     let io = TokioIo::new(tokio::io::join(Cursor::new(read).chain(reader), writer));
     let service = service_fn(|request| respond(request, line.clone()));
@@ -44,10 +46,15 @@ pub(super) async fn run(stream: TcpStream, read: Bytes, line: Line) -> io::Resul
 }
 
 /// Runs hyper's stream tasks where the shutdown ends and awaits them.
-#[derive(Clone)]
-struct Tracked(Arc<Site>);
+struct Tracked<S>(Arc<Site<S>>);
 
-impl<F> Executor<F> for Tracked
+impl<S> Clone for Tracked<S> {
+    fn clone(&self) -> Self {
+        Tracked(Arc::clone(&self.0))
+    }
+}
+
+impl<S: Simulator, F> Executor<F> for Tracked<S>
 where
     F: Future + Send + 'static,
     F::Output: Send,
@@ -59,10 +66,15 @@ where
 }
 
 /// An error makes hyper reset the stream.
-async fn respond(request: Request<Incoming>, line: Line) -> Result<Response<Sent>, StreamReset> {
-    match due(&request, &line) {
+async fn respond<S: Simulator>(request: Request<Incoming>, line: Line<S>) -> Result<Response<Sent>, StreamReset> {
+    let (head, body) = request.into_parts();
+    let body = match S::TAKES {
+        Takes::Bodies(max) => Limited::new(body, max).collect().await.map_err(|_| StreamReset)?.to_bytes(),
+        Takes::Gets => Bytes::new(),
+    };
+    match due(&head, &body, &line) {
         Due::Answer(answer) => {
-            let _in_flight: Entered<'_> = line.site.sim.stats().in_flight.enter();
+            let _in_flight: Entered<'_> = line.site.sim.in_flight().enter();
             deliver(answer).await.map(|response| response.map(Sent::Body))
         }
         Due::Open(opening) => open(*opening, line).await,
@@ -75,6 +87,7 @@ async fn deliver(answer: Answer) -> Result<Response<Paced>, StreamReset> {
     }
     match answer.reply {
         Reply::Full(message) => Ok(whole(message)),
+        Reply::Found { location } => found(&location),
         Reply::Reset => Err(StreamReset),
         Reply::ResetBody { message, sent } => {
             let length = message.body.len();
@@ -93,7 +106,7 @@ async fn deliver(answer: Answer) -> Result<Response<Paced>, StreamReset> {
     }
 }
 
-async fn open(opening: Opening, line: Line) -> Result<Response<Sent>, StreamReset> {
+async fn open<S: Simulator>(opening: Opening, line: Line<S>) -> Result<Response<Sent>, StreamReset> {
     let (delay, response) = match opening {
         Opening::Answer(answer) => return deliver(answer).await.map(|response| response.map(Sent::Body)),
         Opening::Moved { delay, moved } => {
@@ -110,15 +123,21 @@ async fn open(opening: Opening, line: Line) -> Result<Response<Sent>, StreamRese
     response.map_err(|_| StreamReset)
 }
 
-fn due(request: &Request<Incoming>, line: &Line) -> Due {
-    if request.method() != Method::GET {
+fn found(location: &str) -> Result<Response<Paced>, StreamReset> {
+    let head = Response::builder().status(StatusCode::FOUND).header(header::LOCATION, location);
+    head.body(Paced::new(Bytes::new(), End::Clean)).map_err(|_| StreamReset)
+}
+
+fn due<S: Simulator>(head: &Parts, body: &[u8], line: &Line<S>) -> Due {
+    let verb = Verb::parse(head.method.as_str()).filter(|verb| *verb == Verb::Get || S::TAKES != Takes::Gets);
+    let Some(verb) = verb else {
         let message = Message::new(StatusCode::METHOD_NOT_ALLOWED, JSON, Bytes::from_static(b"null"));
         return Due::Answer(Answer { delay: Duration::ZERO, reply: Reply::Full(message) });
-    }
-    let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
-    let accepted = request.headers().get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
+    };
+    let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
+    let accepted = head.headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
     let encoding = accepted.map_or(AcceptEncoding::Identity, AcceptEncoding::parse);
-    line.due(&SimRequest::with_headers(target, request.headers()).accepting(encoding))
+    line.due(&SimRequest::with_headers(target, &head.headers).sending(verb, body).accepting(encoding))
 }
 
 fn whole(message: Message) -> Response<Paced> {
@@ -151,7 +170,7 @@ enum Sent {
 }
 
 impl Sent {
-    fn events(stream: EventStream, line: Line) -> Self {
+    fn events<S: Simulator>(stream: EventStream, line: Line<S>) -> Self {
         let events = stream::unfold(Some((stream, line)), async |open| {
             let (mut stream, line) = open?;
             match stream.next(|| line.now()).await {

@@ -1,12 +1,13 @@
-//! The text of HTTP/1.1: reading the head of a GET, writing the head of a reply. No sockets.
+//! The text of HTTP/1.1: reading a request, writing the head of a reply. No sockets.
 
 use std::{io::Write, str};
 
 use http::StatusCode;
 
 use crate::answer::{
-    Accept, AcceptEncoding, ContentEncoding, EVENT_STREAM, Headers, IfNoneMatch, RetryAfter, SimRequest,
+    Accept, AcceptEncoding, ContentEncoding, EVENT_STREAM, Headers, IfNoneMatch, RetryAfter, SimRequest, Verb,
 };
+use crate::simulator::Takes;
 
 /// More than any client of this API sends.
 pub(super) const HEAD_MAX: usize = 16 << 10;
@@ -16,7 +17,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\n";
 
 #[derive(Debug)]
 pub(super) enum Parsed<'a> {
-    /// The head is not complete yet.
+    /// The request is not complete yet.
     Partial,
     Http2,
     Request(Head<'a>),
@@ -26,8 +27,10 @@ pub(super) enum Parsed<'a> {
 
 #[derive(Debug)]
 pub(super) struct Head<'a> {
-    /// Bytes of the head, which are all of the request.
+    /// Bytes of the whole request.
     pub(super) len: usize,
+    body_len: usize,
+    takes: Takes,
     pub(super) request: SimRequest<'a>,
     pub(super) after: After,
 }
@@ -39,31 +42,36 @@ pub(super) enum After {
     Close,
 }
 
-pub(super) fn parse(input: &[u8]) -> Parsed<'_> {
+pub(super) fn parse(input: &[u8], takes: Takes) -> Parsed<'_> {
     if input.starts_with(PREFACE) {
         return Parsed::Http2;
     }
     let Some(end) = input.windows(4).position(|window| window == b"\r\n\r\n") else {
         return if input.len() < HEAD_MAX { Parsed::Partial } else { Parsed::Refused(StatusCode::BAD_REQUEST) };
     };
-    match str::from_utf8(&input[..end]).map_err(|_| StatusCode::BAD_REQUEST).and_then(|text| head(text, end + 4)) {
+    let text = str::from_utf8(&input[..end]).map_err(|_| StatusCode::BAD_REQUEST);
+    match text.and_then(|text| head(text, end + 4, takes)) {
+        Ok(head) if head.body_len > 0 => head.with_body(input),
         Ok(head) => Parsed::Request(head),
         Err(status) => Parsed::Refused(status),
     }
 }
 
-fn head(text: &str, len: usize) -> Result<Head<'_>, StatusCode> {
+fn head(text: &str, len: usize, takes: Takes) -> Result<Head<'_>, StatusCode> {
     let mut lines = text.split("\r\n");
     let mut words = lines.next().unwrap_or("").split(' ');
     let (Some(method), Some(target), Some(version), None) = (words.next(), words.next(), words.next(), words.next())
     else {
         return Err(StatusCode::BAD_REQUEST);
     };
-    if method != "GET" {
-        return Err(StatusCode::METHOD_NOT_ALLOWED);
-    }
+    let verb = match takes {
+        Takes::Gets if method != "GET" => None,
+        _ => Verb::parse(method),
+    };
+    let verb = verb.ok_or(StatusCode::METHOD_NOT_ALLOWED)?;
     let after = if version == "HTTP/1.1" { After::KeepAlive } else { After::Close };
-    let mut head = Head { len, request: SimRequest::get(target), after };
+    let request = SimRequest { verb, ..SimRequest::get(target) };
+    let mut head = Head { len, body_len: 0, takes, request, after };
     lines.try_for_each(|line| head.apply(line))?;
     Ok(head)
 }
@@ -78,11 +86,26 @@ impl<'a> Head<'a> {
             13 if name.eq_ignore_ascii_case("if-none-match") => self.request.tag = IfNoneMatch::Shown(value),
             15 if name.eq_ignore_ascii_case("accept-encoding") => self.request.encoding = AcceptEncoding::parse(value),
             15 if name.eq_ignore_ascii_case(IfNoneMatch::WISH) => self.request.tag = self.request.tag.wished(value),
-            14 if name.eq_ignore_ascii_case("content-length") && value != "0" => return Err(StatusCode::BAD_REQUEST),
+            13 if name.eq_ignore_ascii_case("authorization") => self.request.authorization = Some(value),
+            12 if name.eq_ignore_ascii_case("content-type") => self.request.content_type = Some(value),
+            14 if name.eq_ignore_ascii_case("content-length") && value != "0" => self.announce(value)?,
             17 if name.eq_ignore_ascii_case("transfer-encoding") => return Err(StatusCode::BAD_REQUEST),
             _ => {}
         }
         Ok(())
+    }
+
+    fn announce(&mut self, length: &str) -> Result<(), StatusCode> {
+        let Takes::Bodies(max) = self.takes else { return Err(StatusCode::BAD_REQUEST) };
+        self.body_len = length.parse().map_err(|_| StatusCode::BAD_REQUEST)?;
+        if self.body_len <= max { Ok(()) } else { Err(StatusCode::PAYLOAD_TOO_LARGE) }
+    }
+
+    fn with_body(mut self, input: &'a [u8]) -> Parsed<'a> {
+        let end = self.len + self.body_len;
+        let Some(body) = input.get(self.len..end) else { return Parsed::Partial };
+        (self.request.body, self.len) = (body, end);
+        Parsed::Request(self)
     }
 
     fn connection(&mut self, value: &str) {
@@ -108,8 +131,8 @@ pub(super) fn write_head(
     out.extend_from_slice(b"Content-Type: ");
     out.extend_from_slice(headers.content_type.as_bytes());
     out.extend_from_slice(b"\r\nCache-Control: no-cache\r\n");
-    // A 304 has no body, and its length would be that of the body it stands for.
-    if status != StatusCode::NOT_MODIFIED {
+    // Neither has a body; the length of a 304 would be that of the body it stands for.
+    if status != StatusCode::NOT_MODIFIED && status != StatusCode::NO_CONTENT {
         // Writing to memory cannot fail.
         write!(out, "Content-Length: {content_length}\r\n").expect("a Vec takes every byte");
     }
@@ -121,6 +144,9 @@ pub(super) fn write_head(
     }
     if let Some(RetryAfter(seconds)) = headers.retry_after {
         write!(out, "Retry-After: {seconds}\r\n").expect("a Vec takes every byte");
+    }
+    if let Some(challenge) = headers.challenge {
+        write!(out, "WWW-Authenticate: {challenge}\r\n").expect("a Vec takes every byte");
     }
     if after == After::Close {
         out.extend_from_slice(b"Connection: close\r\n");
@@ -143,8 +169,8 @@ pub(super) fn write_stream_head(out: &mut Vec<u8>) {
         .expect("a Vec takes every byte");
 }
 
-pub(super) fn write_redirect(out: &mut Vec<u8>, location: &str, after: After) {
-    write_status(out, StatusCode::TEMPORARY_REDIRECT);
+pub(super) fn write_redirect(out: &mut Vec<u8>, status: StatusCode, location: &str, after: After) {
+    write_status(out, status);
     let close = if after == After::Close { "Connection: close\r\n" } else { "" };
     write!(out, "Location: {location}\r\nCache-Control: no-cache\r\nContent-Length: 0\r\n{close}\r\n")
         .expect("a Vec takes every byte");
@@ -163,7 +189,7 @@ mod tests {
     use crate::answer::JSON;
 
     fn parsed(text: &str) -> Parsed<'_> {
-        parse(text.as_bytes())
+        parse(text.as_bytes(), Takes::Gets)
     }
 
     #[test]
@@ -209,6 +235,19 @@ mod tests {
         let endless = "x".repeat(HEAD_MAX);
         assert!(matches!(parsed(&endless), Parsed::Refused(StatusCode::BAD_REQUEST)));
         assert!(matches!(parsed("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Parsed::Http2));
+    }
+
+    #[test]
+    fn a_body_is_waited_for_where_bodies_are_taken() {
+        let text = "POST /a HTTP/1.1\r\nAuthorization: Bearer x\r\nContent-Length: 3\r\n\r\nabcGET";
+        let takes = Takes::Bodies(3);
+        assert!(matches!(parse(&text.as_bytes()[..text.len() - 4], takes), Parsed::Partial));
+        let Parsed::Request(head) = parse(text.as_bytes(), takes) else { panic!() };
+        assert_eq!((head.len, head.request.verb, head.request.body), (text.len() - 3, Verb::Post, &b"abc"[..]));
+        assert_eq!(head.request.authorization, Some("Bearer x"));
+        let refused = parse(text.as_bytes(), Takes::Bodies(2));
+        assert!(matches!(refused, Parsed::Refused(StatusCode::PAYLOAD_TOO_LARGE)));
+        assert!(matches!(parse(b"TRACE / HTTP/1.1\r\n\r\n", takes), Parsed::Refused(StatusCode::METHOD_NOT_ALLOWED)));
     }
 
     #[test]

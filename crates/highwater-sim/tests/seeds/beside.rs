@@ -11,11 +11,15 @@ use highwater_core::{
     StreamId, Timestamp, Value, WorkerId, schema::Table,
 };
 use highwater_store::{
-    Claim, Claimed, Close, Closed, Commit, Counts, ExceptionFilter, Known, LedgerEntry, LedgerLine, LiveStore, Outlook,
-    Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoredRow, StreamRow, WorkerRow,
+    Claim, Claimed, Close, Closed, Commit, Counts, ExceptionFilter, FollowStore, Known, LedgerEntry, LedgerLine,
+    LiveStore, MailboxStore, Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoredRow, StreamRow,
+    WorkerRow,
 };
 
-use crate::{live_methods::live_methods, run::Stage, scenario::Scenario};
+use crate::{
+    follow_methods::follow_methods, live_methods::live_methods, mailbox_methods::mailbox_methods, run::Stage,
+    scenario::Scenario,
+};
 
 /// What one look at something shows as it was a moment before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +58,14 @@ macro_rules! pass_on {
 
 impl LiveStore for Earlier {
     live_methods!(pass_on);
+}
+
+impl MailboxStore for Earlier {
+    mailbox_methods!(pass_on);
+}
+
+impl FollowStore for Earlier {
+    follow_methods!(pass_on);
 }
 
 impl Store for Earlier {

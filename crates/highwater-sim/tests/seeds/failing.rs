@@ -12,12 +12,12 @@ use highwater_core::{
 };
 use highwater_sources::{Request, Response, Transport};
 use highwater_store::{
-    Claim, Claimed, Close, Closed, Commit, Counts, ErrorKind, ExceptionFilter, Known, LedgerEntry, LedgerLine,
-    LiveStore, Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoreError, StoredRow, StreamRow,
-    WorkerRow,
+    Claim, Claimed, Close, Closed, Commit, Counts, ErrorKind, ExceptionFilter, FollowStore, Known, LedgerEntry,
+    LedgerLine, LiveStore, MailboxStore, Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoreError,
+    StoredRow, StreamRow, WorkerRow,
 };
 
-use crate::live_methods::live_methods;
+use crate::{follow_methods::follow_methods, live_methods::live_methods, mailbox_methods::mailbox_methods};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lasting {
@@ -85,6 +85,14 @@ macro_rules! pass_on {
 
 impl LiveStore for FailingStore {
     live_methods!(pass_on);
+}
+
+impl MailboxStore for FailingStore {
+    mailbox_methods!(pass_on);
+}
+
+impl FollowStore for FailingStore {
+    follow_methods!(pass_on);
 }
 
 impl Store for FailingStore {

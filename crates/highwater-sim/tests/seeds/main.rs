@@ -5,7 +5,10 @@
 
 mod beside;
 mod failing;
+mod follow_methods;
 mod live_methods;
+mod mail;
+mod mailbox_methods;
 mod nth;
 mod oracle;
 mod planted;

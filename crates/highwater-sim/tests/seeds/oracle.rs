@@ -184,6 +184,7 @@ pub(crate) fn plain(record: Record) -> Plain {
             Value::Int(number) => number.to_string(),
             Value::Text(text) | Value::Json(text) => text,
             Value::Ints(numbers) => format!("[{}]", numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(",")),
+            other => panic!("no item has {other:?}"),
         };
         Some((column.name.to_owned(), text))
     });

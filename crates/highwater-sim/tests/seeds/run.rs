@@ -137,6 +137,7 @@ impl Stage {
             Gateway::new(remote, self.scenario.throttle.clone(), clock.clone(), Box::new(move || jitter.unit()));
         Engine {
             name: "hn".parse().unwrap(),
+            blobs: None,
             source: Arc::new(Hn::new(gateway, Decoding::Inline)),
             store,
             settings: self.scenario.engine.clone(),

@@ -11,8 +11,8 @@ use super::{
     extra::{EXACT, Extra},
     field,
     members::Members,
-    text::{self, Text},
 };
+use crate::text::{self, Text};
 
 /// More than any table has; on the stack, since items come by the thousand.
 const COLUMNS_MAX: usize = 16;
@@ -100,7 +100,7 @@ fn value<'a>(column: &Column, raw: Option<&'a str>, extra: &mut Extra<'a>) -> Va
         ColumnType::Bool => field::bool(raw).map(Value::Bool),
         ColumnType::Ints => field::ints(raw).map(Value::Ints),
         ColumnType::Text => text::read(raw).map(|text| text_value(column.name, text, extra)),
-        ColumnType::Json => None,
+        ColumnType::Json | ColumnType::Bytes | ColumnType::Time => None,
     };
     read.unwrap_or_else(|| {
         extra.keep(column.name, raw);

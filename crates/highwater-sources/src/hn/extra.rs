@@ -13,10 +13,8 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use highwater_core::Value;
 use serde_json::value::RawValue;
 
-use super::{
-    members::Members,
-    text::{self, Text},
-};
+use super::members::Members;
+use crate::text::{self, Text};
 
 pub(super) const EXACT: &str = "_exact";
 

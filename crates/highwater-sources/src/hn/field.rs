@@ -3,10 +3,8 @@
 
 use serde_json::value::RawValue;
 
-use super::{
-    members::Members,
-    text::{self, Text},
-};
+use super::members::Members;
+use crate::text::{self, Text};
 
 /// A decimal of so many characters is exact as a double.
 const EXACT_DECIMAL: usize = 15;

@@ -26,7 +26,7 @@ pub(super) fn read(id: i64, body: &[u8], now: Timestamp) -> Result<Fetched, Fail
         return Err(Failure::new(FailureKind::WrongIdentity, wrong_identity(&body)));
     }
     let looks = looks(&body, now);
-    let record = Record { key: Key::Number(id), table: &ITEMS, body, tag: None };
+    let record = Record::new(Key::Number(id), &ITEMS, body);
     Ok(match looks {
         Some(looks) => Fetched::Delayed { record, looks },
         None => Fetched::Found(record),

@@ -30,6 +30,8 @@ pub(super) static ITEMS: Table = Table {
     edges: Some(Edges { table: "hn_kids", parent: "item", member: "kid", order: "display_order", field: "kids" }),
     versions: Some("hn_item_versions"),
     time: Some("time"),
+    scope: None,
+    derived: None,
 };
 
 pub(super) static USERS: Table = Table {
@@ -45,6 +47,8 @@ pub(super) static USERS: Table = Table {
     edges: None,
     versions: None,
     time: None,
+    scope: None,
+    derived: None,
 };
 
 /// The places of columns that are looked at after decoding.

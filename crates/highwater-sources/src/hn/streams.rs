@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use highwater_core::{AbsenceRule, DeadLetterPolicy, Failure, FailureKind, Key, Position, StreamName, Timestamp};
+use highwater_core::{
+    AbsenceRule, DeadLetterPolicy, Failure, FailureKind, Key, Pending, Position, StreamName, Timestamp,
+};
 
 use super::{
     item,
@@ -13,7 +15,8 @@ use crate::{Density, Fetched, Following, NamedIn, Request, StreamPolicy, StreamS
 
 const ITEMS_NAME: &str = "items";
 const USERS_NAME: &str = "users";
-const ABSENCE: AbsenceRule = AbsenceRule { confirmations: 3, over: Duration::from_secs(5) };
+const ABSENCE: AbsenceRule =
+    AbsenceRule { confirmations: 3, over: Duration::from_secs(5), reason: Pending::Null.as_str() };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -66,6 +69,8 @@ pub(super) fn items() -> StreamSpec {
         table: &ITEMS,
         density: Density::Dense,
         follows: Following::Sync,
+        sides: &[],
+        vanished: None,
         policy: StreamPolicy {
             segment_size: 1_000,
             job_size: 100,
@@ -85,6 +90,8 @@ pub(super) fn users() -> StreamSpec {
         table: &USERS,
         density: Density::Named(NamedIn { stream: ITEMS_NAME, table: &ITEMS, column: "by" }),
         follows: Following::Serve,
+        sides: &[],
+        vanished: None,
         policy: StreamPolicy {
             segment_size: 1_000,
             job_size: 50,

@@ -22,7 +22,7 @@ pub(super) fn read(key: &Key, body: &[u8]) -> Result<Fetched, Failure> {
     let Some(body) = decode::decode(body, &USERS)? else { return Ok(Fetched::Absent) };
     let message = match &body.values[schema::ID] {
         Value::Text(id) if *id == name(key) => {
-            return Ok(Fetched::Found(Record { key: key.clone(), table: &USERS, body, tag: None }));
+            return Ok(Fetched::Found(Record::new(key.clone(), &USERS, body)));
         }
         Value::Text(_) => "the body is about another user",
         _ => "the body has no id",

@@ -20,7 +20,9 @@ use highwater_core::{
     Failure, FailureKind, Key, KeySet, Lane, Position, Span, Timestamp, Value,
     throttle::{InFlight, PauseReason, Rate, Settings},
 };
-use highwater_sources::{Beat, Call, Clock, Decoding, Fetched, Gateway, Hn, Request, Response, Source, Transport};
+use highwater_sources::{
+    Beat, Call, Clock, Decoding, Discovered, Fetched, Gateway, Hn, Request, Response, Source, Transport,
+};
 use http::{HeaderMap, StatusCode};
 
 const NOW: i64 = 1_700_000_000;
@@ -148,7 +150,7 @@ async fn every_id_of_a_span_is_a_key() {
     let world = world([]);
     let span = Span::new(Position(1), Position(1001));
     let keys = world.hn.discover(&world.hn.streams()[0].name, span, &world.call).await.unwrap();
-    assert_eq!(keys, KeySet::Range(span));
+    assert_eq!(keys, Discovered::Keys(KeySet::Range(span)));
     assert_eq!(world.table.requests.load(Ordering::Relaxed), 0);
 }
 

@@ -21,6 +21,7 @@ pub enum Cell {
     Bool(bool),
     Text(String),
     Ints(Vec<i64>),
+    Bytes(Vec<u8>),
 }
 
 /// How a table is to change.
@@ -126,6 +127,7 @@ fn size_of(cell: &Cell) -> usize {
     match cell {
         Cell::Text(text) => text.len(),
         Cell::Ints(numbers) => 8 * numbers.len(),
+        Cell::Bytes(bytes) => bytes.len(),
         Cell::Null | Cell::Int(_) | Cell::Real(_) | Cell::Bool(_) => 8,
     }
 }

@@ -37,6 +37,7 @@ fn add(sha: &mut Context, row: &Row) {
             Cell::Real(number) => add_part(sha, b"r", &number.to_bits().to_le_bytes()),
             Cell::Bool(flag) => add_part(sha, b"b", &[u8::from(*flag)]),
             Cell::Text(text) => add_part(sha, b"t", text.as_bytes()),
+            Cell::Bytes(bytes) => add_part(sha, b"y", bytes),
             Cell::Ints(numbers) => {
                 add_part(sha, b"l", &numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>());
             }

@@ -30,6 +30,7 @@ pub enum Kind {
     Bool,
     Json,
     Ints,
+    Bytes,
     Time,
 }
 
@@ -116,6 +117,7 @@ fn kind_of(word: &str) -> Option<Kind> {
         "{bool}" => Kind::Bool,
         "{json}" => Kind::Json,
         "{ints}" => Kind::Ints,
+        "{bytes}" => Kind::Bytes,
         "{time}" => Kind::Time,
         _ => return None,
     })
@@ -151,6 +153,7 @@ mod tests {
         let word = |kind| match kind {
             Kind::Real => "REAL",
             Kind::Text | Kind::Json | Kind::Ints => "TEXT",
+            Kind::Bytes => "BLOB",
             Kind::Int | Kind::Counted | Kind::Bool | Kind::Time => "INTEGER",
         };
         let columns: Vec<_> =

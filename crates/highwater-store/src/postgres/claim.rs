@@ -1,5 +1,5 @@
-//! Handing out segments nobody works on: due retries, then what was abandoned, then the lowest. One statement, which
-//! passes over what somebody else is just taking.
+//! Handing out segments nobody works on: due retries, then what was abandoned, then the lowest of either purpose. One
+//! statement, which passes over what somebody else is just taking.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -47,8 +47,13 @@ impl Glances {
     }
 }
 
+const PENDING: &str = "
+    SELECT segment_id, status, lease_epoch, 3 AS tier, NULL::timestamptz AS since, start_pos AS start
+    FROM ingest_segments WHERE source = $1 AND stream = $2 AND status = 'pending'";
+
 /// `$6` is the time that leases live by, none for the server's clock; they expire `$7` milliseconds after a heartbeat.
-/// The predicate is repeated where rows are changed: what was seen is not yet what is locked.
+/// The predicate is repeated where rows are changed: what was seen is not yet what is locked. What is looked at again
+/// gets its `rescan_share`, and more if nothing is new.
 fn statement(abandoned: Abandoned) -> String {
     let looked_for = abandoned == Abandoned::LookedFor;
     let columns = COLUMNS.split(',').map(|column| format!("s.{}", column.trim())).collect::<Vec<_>>().join(", ");
@@ -66,14 +71,28 @@ fn statement(abandoned: Abandoned) -> String {
              WHERE source = $1 AND stream = $2 AND status = 'in_progress'
                AND {looked_for} AND heartbeat_at <= (SELECT now FROM clock) - $7 * interval '1 millisecond'
              ORDER BY heartbeat_at, segment_id LIMIT $4 - (SELECT count(*) FROM due) FOR UPDATE SKIP LOCKED
-         ), pending AS MATERIALIZED (
-             SELECT segment_id, status, lease_epoch, 3 AS tier, NULL::timestamptz AS since, start_pos AS start
-             FROM ingest_segments
-             WHERE source = $1 AND stream = $2 AND status = 'pending'
+         ), left_over AS MATERIALIZED (
+             SELECT $4 - (SELECT count(*) FROM due) - (SELECT count(*) FROM expired) AS most
+         ), share AS MATERIALIZED (
+             SELECT GREATEST(0, LEAST(most, (most + 1 + catchups - rescans) / 2)) AS rescans FROM left_over, (
+                 SELECT count(*) FILTER (WHERE purpose = 'rescan') AS rescans,
+                     count(*) FILTER (WHERE purpose = 'catchup') AS catchups
+                 FROM ingest_segments WHERE source = $1 AND stream = $2 AND status = 'in_progress'
+             ) AS at_work
+         ), again AS MATERIALIZED (
+             {PENDING} AND purpose = 'rescan'
+             ORDER BY start_pos, segment_id LIMIT (SELECT rescans FROM share) FOR UPDATE SKIP LOCKED
+         ), new AS MATERIALIZED (
+             {PENDING} AND purpose = 'catchup' ORDER BY start_pos, segment_id
+             LIMIT (SELECT most FROM left_over) - (SELECT count(*) FROM again) FOR UPDATE SKIP LOCKED
+         ), more AS MATERIALIZED (
+             {PENDING} AND purpose = 'rescan' AND segment_id NOT IN (SELECT segment_id FROM again)
              ORDER BY start_pos, segment_id
-             LIMIT $4 - (SELECT count(*) FROM due) - (SELECT count(*) FROM expired) FOR UPDATE SKIP LOCKED
+             LIMIT (SELECT most FROM left_over) - (SELECT count(*) FROM again) - (SELECT count(*) FROM new)
+             FOR UPDATE SKIP LOCKED
          ), chosen AS (
-             SELECT * FROM due UNION ALL SELECT * FROM expired UNION ALL SELECT * FROM pending
+             SELECT * FROM due UNION ALL SELECT * FROM expired UNION ALL SELECT * FROM again
+             UNION ALL SELECT * FROM new UNION ALL SELECT * FROM more
          )
          UPDATE ingest_segments AS s SET status = 'in_progress', lease_owner = $3, lease_epoch = s.lease_epoch + $8,
              heartbeat_at = clock.now, started_at = COALESCE(s.started_at, clock.now), attempts = s.attempts + 1,

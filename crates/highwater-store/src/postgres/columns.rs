@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use highwater_core::{
     Body, Value,
-    schema::{ColumnType, Table},
+    schema::{Column as Described, ColumnType, Table},
 };
 use tokio_postgres::{
     Row,
@@ -13,7 +13,7 @@ use tokio_postgres::{
 };
 
 use super::{
-    cells::{Time, time_at},
+    cells::{Time, time, time_at},
     error::{Fault, Sql},
     link::Param,
     rows::Item,
@@ -26,6 +26,7 @@ pub(super) enum Column<'a> {
     Texts(Vec<Option<Cow<'a, str>>>),
     Reals(Vec<Option<f64>>),
     Times(Vec<Option<Time>>),
+    Blobs(Vec<Option<&'a [u8]>>),
 }
 
 impl Column<'_> {
@@ -36,37 +37,58 @@ impl Column<'_> {
             Column::Texts(values) => (values, Type::TEXT_ARRAY),
             Column::Reals(values) => (values, Type::FLOAT8_ARRAY),
             Column::Times(values) => (values, Type::TIMESTAMPTZ_ARRAY),
+            Column::Blobs(values) => (values, Type::BYTEA_ARRAY),
         };
         (values, kind)
     }
 }
 
-/// The columns of these bodies, in the order of the table.
-pub(super) fn columns_of<'a>(table: &Table, bodies: &[&'a Body]) -> Sql<Vec<Column<'a>>> {
-    let column = |(index, column): (usize, &highwater_core::schema::Column)| {
-        let values = bodies.iter().map(|body| &body.values[index]);
+/// These rows column by column.
+pub(super) fn columns_of<'a>(described: &[Described], rows: &[&'a [Value]]) -> Sql<Vec<Column<'a>>> {
+    let column = |(index, column): (usize, &Described)| {
+        let values = rows.iter().map(|row| &row[index]);
         Ok(match column.kind {
             ColumnType::Int => Column::Ints(values.map(int).collect::<Sql<_>>()?),
             ColumnType::Bool => Column::Bools(values.map(flag).collect::<Sql<_>>()?),
+            ColumnType::Bytes => Column::Blobs(values.map(blob).collect::<Sql<_>>()?),
+            ColumnType::Time => Column::Times(values.map(moment).collect::<Sql<_>>()?),
             kind => Column::Texts(values.map(|value| text(kind, value)).collect::<Sql<_>>()?),
         })
     };
-    table.columns.iter().enumerate().map(column).collect()
+    described.iter().enumerate().map(column).collect()
 }
 
 /// Whether every value is one that its column can hold.
-pub(super) fn check(table: &Table, body: &Body) -> Sql<()> {
-    if body.values.len() != table.columns.len() {
-        return Err(Fault::refused(format!("a row of {} has {} columns", table.name, body.values.len())));
+pub(super) fn check(name: &str, described: &[Described], values: &[Value]) -> Sql<()> {
+    if values.len() != described.len() {
+        return Err(Fault::refused(format!("a row of {name} has {} columns", values.len())));
     }
-    for (column, value) in table.columns.iter().zip(&body.values) {
+    for (column, value) in described.iter().zip(values) {
         match column.kind {
             ColumnType::Int => drop(int(value)?),
             ColumnType::Bool => drop(flag(value)?),
+            ColumnType::Bytes => drop(blob(value)?),
+            ColumnType::Time => drop(moment(value)?),
             kind => drop(text(kind, value)?),
         }
     }
     Ok(())
+}
+
+fn blob(value: &Value) -> Sql<Option<&[u8]>> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Bytes(bytes) => Ok(Some(bytes)),
+        _ => Err(unfit("bytes")),
+    }
+}
+
+fn moment(value: &Value) -> Sql<Option<Time>> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Time(at) => Ok(Some(Time(*at))),
+        _ => Err(unfit("a time")),
+    }
 }
 
 fn int(value: &Value) -> Sql<Option<i64>> {
@@ -110,7 +132,7 @@ fn unfit(holds: &str) -> Fault {
 /// differs from anything a source says, instead of stopping those who would repair it.
 pub(super) fn kept_of(table: &Table, row: &Row) -> Sql<Kept> {
     let width = table.columns.len();
-    let value = |(index, column): (usize, &highwater_core::schema::Column)| value_of(column.kind, row, index);
+    let value = |(index, column): (usize, &Described)| value_of(column.kind, row, index);
     Ok(Kept {
         body: Body { values: table.columns.iter().enumerate().map(value).collect::<Sql<_>>()?, edges: Vec::new() },
         last_fetched_at: time_at(row, width)?,
@@ -120,11 +142,13 @@ pub(super) fn kept_of(table: &Table, row: &Row) -> Sql<Kept> {
     })
 }
 
-fn value_of(kind: ColumnType, row: &Row, index: usize) -> Sql<Value> {
+pub(super) fn value_of(kind: ColumnType, row: &Row, index: usize) -> Sql<Value> {
     Ok(match kind {
         ColumnType::Int => row.try_get::<_, Option<i64>>(index)?.map(Value::Int),
         ColumnType::Bool => row.try_get::<_, Option<bool>>(index)?.map(Value::Bool),
         ColumnType::Text => row.try_get::<_, Option<String>>(index)?.map(Value::Text),
+        ColumnType::Bytes => row.try_get::<_, Option<Vec<u8>>>(index)?.map(Value::Bytes),
+        ColumnType::Time => time(row, index)?.map(Value::Time),
         ColumnType::Json => row.try_get::<_, Option<&str>>(index)?.map(|json| Value::Json(canonical(json))),
         ColumnType::Ints => row.try_get::<_, Option<Vec<Option<i64>>>>(index)?.map(|numbers| {
             let shown = format!("{numbers:?}");

@@ -11,7 +11,8 @@ use highwater_core::{AgeCounts, StreamId, Timestamp};
 use tokio_postgres::types::Type;
 
 use super::{
-    ages,
+    ages, derived,
+    edits::{self, Edited},
     error::{Fault, Sql},
     exceptions::{self, Place},
     job::Job,
@@ -23,8 +24,8 @@ use super::{
     streams,
 };
 use crate::{
-    LiveCommitted, StoreError,
-    rules::{SegmentRow, Stored},
+    LedgerEntry, LiveCommitted, StoreError,
+    rules::{self, SegmentRow, Stored},
 };
 
 /// What became of each job. An `Err` inside concerns that job alone, and nothing of it was written.
@@ -42,7 +43,13 @@ pub(super) async fn commit(db: &Db, jobs: &[&Job]) -> Sql<Answers> {
     }
     let admitted: Vec<_> = jobs.iter().map(|job| held(&locked, job)).collect();
     let sound: Vec<_> = jobs.iter().zip(&admitted).filter(|(_, held)| held.is_ok()).map(|(job, _)| *job).collect();
-    let stored = rows::store(db, &sound).await?;
+    let mut stored = rows::store(db, &sound).await?;
+    let mut edited = Vec::with_capacity(sound.len());
+    for (job, stored) in sound.iter().zip(&mut stored) {
+        let told = edits::edit(db, job.edits(), job.now()).await?;
+        stored.changed += told.edited;
+        edited.push(told);
+    }
     let mut settling = Settling::new(&locked, seen);
     let mut counts = Vec::with_capacity(sound.len());
     for (job, stored) in sound.iter().zip(&stored) {
@@ -50,9 +57,27 @@ pub(super) async fn commit(db: &Db, jobs: &[&Job]) -> Sql<Answers> {
         settling.settle(job, stored, &mut batch)?;
         counts.push(LiveCommitted { batch, ages: stored.ages, behind: stored.behind.clone() });
     }
+    settling.entries.extend(noted(db, &sound, &stored, &edited).await?);
     finish(db, &sound, &stored, &settling).await?;
     let mut counts = counts.into_iter();
     Ok(admitted.into_iter().map(|held| held.map(|()| counts.next().expect("one for each sound job"))).collect())
+}
+
+/// What the ledger says of what is new. Derived rows of all jobs at once, so that two groups cannot wait for each other.
+async fn noted(db: &Db, jobs: &[&Job], stored: &[Stored], edited: &[Edited]) -> Sql<Vec<LedgerEntry>> {
+    let groups: Vec<Vec<_>> = stored
+        .iter()
+        .zip(edited)
+        .map(|(stored, edited)| stored.groups.iter().chain(&edited.groups).collect())
+        .collect();
+    let mut news = derived::refresh(db, &groups.concat()).await?;
+    let mut entries = Vec::new();
+    for ((job, stored), groups) in jobs.iter().zip(stored).zip(&groups) {
+        let derived = groups.iter().filter_map(|(table, group)| news.remove(&(table.name, group.clone())));
+        let notes: Vec<_> = stored.notes.iter().cloned().chain(derived).collect();
+        entries.extend(notes.into_iter().map(|note| rules::note_entry(job.stream(), note, job.now(), job.actor())));
+    }
+    Ok(entries)
 }
 
 fn settled(jobs: &[&Job]) -> Vec<Place> {
@@ -99,7 +124,7 @@ fn new_by_stream<'a>(jobs: &[&'a Job], stored: &[Stored]) -> Vec<(&'a StreamId, 
 fn ages_by_stream<'a>(jobs: &[&'a Job], stored: &[Stored]) -> BTreeMap<&'a StreamId, AgeCounts> {
     let mut ages: BTreeMap<&StreamId, AgeCounts> = BTreeMap::new();
     for (job, stored) in jobs.iter().zip(stored).filter(|(_, stored)| stored.changed > 0) {
-        ages.entry(job.stream()).or_default().merge(&stored.ages);
+        ages.entry(job.stream()).or_default().merge(&stored.ages.counts);
     }
     ages
 }
@@ -149,14 +174,15 @@ impl<'a> Progress<'a> {
     }
 
     /// The cursor never goes back: jobs of a segment may commit in any order. Nor does it pass what is to be asked for
-    /// again.
+    /// again, which leaves nothing seen, but may have left rows.
     async fn write(&self, db: &Db) -> Sql<()> {
         let update = "
             UPDATE ingest_segments AS s SET stored_count = s.stored_count + done.new,
                 seen_count = s.seen_count + done.seen, changed_count = s.changed_count + done.changed,
                 last_error = COALESCE(done.error, s.last_error), scan_cursor = GREATEST(s.scan_cursor, done.cursor)
             FROM UNNEST($1, $2, $3, $4, $5, $6) AS done (id, new, seen, changed, error, cursor)
-            WHERE s.segment_id = done.id AND (done.seen > 0 OR done.error IS NOT NULL OR done.cursor IS NOT NULL)";
+            WHERE s.segment_id = done.id AND (done.new + done.changed + done.seen > 0
+                OR done.error IS NOT NULL OR done.cursor IS NOT NULL)";
         let params = [
             (&self.ids as _, Type::INT8_ARRAY),
             (&self.news as _, Type::INT8_ARRAY),

@@ -55,9 +55,11 @@ async fn seal(db: &Db, stream: &StreamId, now: Timestamp, entries: &mut Vec<Ledg
     if sealed.is_empty() {
         return Ok(sealed);
     }
+    // A commit that is brought again counts again in its segment, which has no more objects than positions.
     let update = "
         UPDATE ingest_rescans AS r SET sealed_at = $2,
-            items = (SELECT COALESCE(sum(seen_count), 0) FROM ingest_segments AS s WHERE s.rescan_id = r.rescan_id),
+            items = (SELECT COALESCE(sum(LEAST(seen_count, end_pos - start_pos)), 0)
+                     FROM ingest_segments AS s WHERE s.rescan_id = r.rescan_id),
             changed = (SELECT COALESCE(sum(changed_count), 0) FROM ingest_segments AS s WHERE s.rescan_id = r.rescan_id)
         WHERE rescan_id = ANY($1) RETURNING rescan_id, items, changed";
     let ids: Vec<_> = sealed.iter().map(|rescan| rescan.id.0).collect();

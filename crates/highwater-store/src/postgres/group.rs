@@ -20,7 +20,7 @@ pub(super) struct Waiting {
 
 const DOING: &str = "committing a job";
 /// Two groups may hit upon the same rows now and then, not over and over.
-const COLLISIONS_MAX: u32 = 5;
+pub(super) const COLLISIONS_MAX: u32 = 5;
 
 /// Writes the jobs and answers all of them. Whoever leaves in the middle leaves the others unanswered: they bring their
 /// jobs again.

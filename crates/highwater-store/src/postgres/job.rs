@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_core::{Key, Lease, Record, Settlement, StreamId, Timestamp, schema::Table};
+use highwater_core::{Edit, Key, Lease, Record, Settlement, StreamId, Timestamp, schema::Table};
 
 use super::exceptions::Place;
 use crate::{Commit, LiveCommit, rules::Arrival};
@@ -53,6 +53,21 @@ impl Job {
         match self {
             Job::Segment(commit) => &commit.unchanged,
             Job::Live(commit) => &commit.unchanged,
+        }
+    }
+
+    pub(super) fn edits(&self) -> &[(Key, &'static Table, Vec<Edit>)] {
+        match self {
+            Job::Segment(commit) => &commit.edits,
+            Job::Live(_) => &[],
+        }
+    }
+
+    /// Who is named in the ledger.
+    pub(super) fn actor(&self) -> &str {
+        match self {
+            Job::Segment(commit) => commit.lease.owner.as_str(),
+            Job::Live(_) => "feed",
         }
     }
 

@@ -51,6 +51,8 @@ fn types_of(table: &Table) -> Vec<Type> {
         ColumnType::Bool => Type::BOOL,
         ColumnType::Json => Type::JSONB,
         ColumnType::Ints => Type::INT8_ARRAY,
+        ColumnType::Bytes => Type::BYTEA,
+        ColumnType::Time => Type::TIMESTAMPTZ,
     });
     columns.chain(marks).collect()
 }
@@ -70,6 +72,8 @@ impl ToSql for Cell<'_> {
             Value::Int(number) => number.to_sql(kind, out),
             Value::Text(text) => text.to_sql(kind, out),
             Value::Ints(numbers) => numbers.to_sql(kind, out),
+            Value::Bytes(bytes) => bytes.to_sql(kind, out),
+            Value::Time(at) => Time(*at).to_sql(kind, out),
             Value::Json(text) => {
                 out.put_u8(JSONB_VERSION);
                 out.put_slice(text.as_bytes());

@@ -7,13 +7,14 @@ use highwater_core::{Key, Pending, SegmentId, StreamId, Timestamp, schema::Table
 use tokio_postgres::types::Type;
 
 use super::{
-    cells::Time,
+    cells::{Keys, Time},
     error::Sql,
+    follow::Within,
     link::{Db, Param},
     pool::quoted,
     segments, streams,
 };
-use crate::rules;
+use crate::rules::{self, key_column};
 
 const DEAD: &str =
     "source = $1 AND stream = $2 AND state = 'dead_letter' AND ($3::text[] IS NULL OR item_key = ANY($3))";
@@ -44,13 +45,19 @@ pub(super) async fn replay(db: &Db, stream: &StreamId, keys: Option<&[Key]>, now
 
 /// Behind the lock of the stream's row: rows that are just being committed are counted by those who bring them.
 pub(super) async fn recount(db: &Db, stream: &StreamId, table: &'static Table) -> Sql<()> {
+    let column = key_column(table);
+    let within = Within::of(table, None);
     let update = format!(
-        "UPDATE ingest_streams SET stored = (SELECT count(*) FROM {}) WHERE source = $1 AND stream = $2",
-        quoted(table.name)
+        "UPDATE ingest_streams SET stored = (SELECT count(*) FROM {} WHERE {}) WHERE source = $4 AND stream = $5",
+        quoted(table.name),
+        within.condition(&quoted(column.name)),
     );
     let (source, name) = (stream.source.as_str(), stream.stream.as_str());
+    let bounds = within.params(column.kind);
+    let params: Vec<_> =
+        bounds.iter().map(Keys::param).chain([(&source as _, Type::TEXT), (&name as _, Type::TEXT)]).collect();
     // A long table takes long to count.
     try_join3(db.begin(), db.run("SET LOCAL statement_timeout = 0"), streams::lock(db, stream)).await?;
-    db.execute(&update, &[(&source, Type::TEXT), (&name, Type::TEXT)]).await?;
+    db.execute(&update, &params).await?;
     db.commit().await
 }

@@ -14,6 +14,7 @@ use super::{
     edges,
     error::Sql,
     exceptions,
+    follow::Within,
     link::{Db, Param},
     pool::quoted,
     table::TableSql,
@@ -56,7 +57,8 @@ async fn known_of(db: &Db, stream: &StreamId, table: &'static Table, keys: &[Key
     let (name, key) = (quoted(table.name), quoted(column.name));
     let asked: BTreeSet<_> = keys.iter().cloned().collect();
     let places: Vec<_> = asked.iter().map(|key| (stream.clone(), key.clone())).collect();
-    let typed = Keys::of(column.kind, asked.iter());
+    let rows_asked: Vec<_> = asked.iter().map(|key| table.row_key(key)).collect();
+    let typed = Keys::of(column.kind, rows_asked.iter());
     let rows = format!("SELECT {key}::text FROM {name} WHERE {key} = ANY($1)");
     let params = [typed.param()];
     let ((), stored, found, ()) =
@@ -64,7 +66,10 @@ async fn known_of(db: &Db, stream: &StreamId, table: &'static Table, keys: &[Key
     let mut found: Vec<_> = found.into_iter().map(|(_, exception)| exception).collect();
     found.sort_by(|a, b| a.key.cmp(&b.key));
     Ok(Known {
-        stored: stored.iter().map(|row| row.try_get(0).map(|key: &str| Key::from(key))).collect::<Result<_, _>>()?,
+        stored: stored
+            .iter()
+            .map(|row| row.try_get(0).map(|key: &str| table.key_of_row(&Key::from(key))))
+            .collect::<Result<_, _>>()?,
         exceptions: found,
     })
 }
@@ -157,17 +162,16 @@ pub(super) async fn rows(db: &Db, table: &'static Table, page: &Page<Key>) -> Sq
     let sql = TableSql::of(table);
     let key = quoted(sql.key.name);
     let limit = i64::from(page.limit);
-    let after = page.after.as_ref().map(|after| Keys::of(sql.key.kind, std::iter::once(after)));
-    let condition = if after.is_some() { format!("WHERE {key} > ($2)[1]") } else { String::new() };
-    let select = format!("{} {condition} ORDER BY {key} LIMIT $1", sql.select_all);
-    let mut params: Vec<Param<'_>> = vec![(&limit, Type::INT8)];
-    params.extend(after.as_ref().map(Keys::param));
+    let within = Within::of(table, page.after.as_ref());
+    let select = format!("{} WHERE {} ORDER BY {key} LIMIT $4", sql.select_all, within.condition(&key));
+    let bounds = within.params(sql.key.kind);
+    let params: Vec<Param<'_>> = bounds.iter().map(Keys::param).chain([(&limit as _, Type::INT8)]).collect();
     let ((), found) = try_join(db.begin(), db.query(&select, &params)).await?;
     let place = table.position(sql.key.name).expect("the key is a column");
     let stored = |row: &tokio_postgres::Row| -> Sql<StoredRow> {
         let kept = kept_of(table, row)?;
         Ok(StoredRow {
-            key: key_of(&kept.body.values[place]),
+            key: table.key_of_row(&key_of(&kept.body.values[place])),
             body: kept.body,
             row_check: kept.row_check,
             last_fetched_at: kept.last_fetched_at,

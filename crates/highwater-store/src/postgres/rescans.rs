@@ -95,6 +95,37 @@ pub(super) async fn begin_anew(db: &Db, plan: &RescanPlan, stream: Span) -> Sql<
     lay_chunk(db, &plan.stream, row_of(&row)?).await
 }
 
+/// The pass of a window, inside a transaction, for a stream that has this span: the last one, if nobody has begun it and
+/// it begins no later; else one of its own. What was not asked for when the window had ended is asked for afterwards.
+pub(super) async fn begin_blind(db: &Db, plan: &RescanPlan, stream: Span) -> Sql<Pass> {
+    let span = clipped(plan, stream)?;
+    match unbegun(db, plan).await?.and_then(|pass| pass.stretched_over(span)) {
+        Some(pass) => {
+            let stretch = "UPDATE ingest_rescans SET end_pos = $1 WHERE rescan_id = $2";
+            let params = [(&pass.rescan.span.end().0 as _, Type::INT8), (&pass.rescan.id.0 as _, Type::INT8)];
+            db.execute(stretch, &params).await?;
+            lay_chunk(db, &plan.stream, pass).await
+        }
+        None => begin_anew(db, plan, stream).await,
+    }
+}
+
+async fn unbegun(db: &Db, plan: &RescanPlan) -> Sql<Option<Pass>> {
+    let select = format!(
+        "SELECT {COLUMNS} FROM ingest_rescans AS r
+         WHERE source = $1 AND stream = $2 AND reason = $3 AND segment_size = $4 AND sealed_at IS NULL AND NOT EXISTS (
+             SELECT 1 FROM ingest_segments AS s WHERE s.rescan_id = r.rescan_id AND s.started_at IS NOT NULL)
+         ORDER BY rescan_id DESC LIMIT 1 FOR UPDATE OF r"
+    );
+    let params = [
+        (&plan.stream.source.as_str() as _, Type::TEXT),
+        (&plan.stream.stream.as_str() as _, Type::TEXT),
+        (&plan.reason.as_str() as _, Type::TEXT),
+        (&plan.segment_size.cast_signed() as _, Type::INT8),
+    ];
+    db.query(&select, &params).await?.first().map(row_of).transpose()
+}
+
 /// Lays the next chunk of a pass.
 pub(super) async fn lay(db: &Db, stream: &StreamId, id: RescanId) -> Sql<Pass> {
     let ((), pass) = try_join(db.begin(), lock(db, id)).await?;

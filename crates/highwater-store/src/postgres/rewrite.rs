@@ -42,7 +42,7 @@ async fn meet<'a>(rows: &Rows<'_>, select: &str, items: &[&'a Item<'a>]) -> Sql<
     let mut kept = rows.read(select, &rows.keys(items.iter().copied())).await?;
     let meet = |item: &&'a Item<'a>| {
         // Neither new nor there: somebody deleted it just now.
-        let kept = kept.remove(&item.record.key).ok_or(Fault::Raced)?;
+        let kept = kept.remove(&item.row).ok_or(Fault::Raced)?;
         let change = item.arrival.change(&kept, &item.body);
         Ok(Met { item, kept, change })
     };
@@ -108,8 +108,8 @@ async fn keep_versions(rows: &Rows<'_>, changed: &[&Met<'_>]) -> Sql<()> {
 }
 
 async fn update(rows: &Rows<'_>, changed: &[&Met<'_>]) -> Sql<()> {
-    let bodies: Vec<_> = changed.iter().map(|met| met.item.body.as_ref()).collect();
-    let columns = columns_of(rows.table, &bodies)?;
+    let bodies: Vec<_> = changed.iter().map(|met| met.item.body.values.as_slice()).collect();
+    let columns = columns_of(rows.table.columns, &bodies)?;
     let marks = Marks::of(changed.iter().map(|met| met.item));
     let params: Vec<_> = columns.iter().map(Column::param).chain(marks.params()).collect();
     rows.db.execute(&rows.sql.update, &params).await?;

@@ -20,15 +20,17 @@ use super::{
     job::Job,
     link::Db,
     load::load,
-    rewrite,
+    rewrite, sides,
     table::TableSql,
 };
-use crate::rules::{Arrival, Kept, Stored, distinct, key_of, place};
+use crate::rules::{Arrival, Kept, Stored, distinct, key_of};
 
 /// One record of a job of the group.
 pub(super) struct Item<'a> {
     job: usize,
     pub(super) record: &'a Record,
+    /// What its row is called.
+    pub(super) row: Key,
     pub(super) body: Cow<'a, Body>,
     pub(super) check: i64,
     pub(super) arrival: Arrival,
@@ -44,7 +46,10 @@ pub(super) struct Rows<'a> {
 /// Whether the records can be stored at all, as far as can be told from here.
 pub(super) fn check(job: &Job) -> Sql<()> {
     for record in job.records() {
-        columns::check(record.table, &record.body)?;
+        columns::check(record.table.name, record.table.columns, &record.body.values)?;
+        for side in &record.sides {
+            columns::check(side.table.name, side.table.columns, &side.values)?;
+        }
         if record.tag.as_ref().is_some_and(|tag| tag.contains('\0')) {
             return Err(Fault::refused(format!(
                 "row {} of {} has a mark that is no text",
@@ -63,7 +68,7 @@ pub(super) fn check(job: &Job) -> Sql<()> {
 pub(super) async fn store(db: &Db, jobs: &[&Job]) -> Sql<Vec<Stored>> {
     let mut stored = vec![Stored::default(); jobs.len()];
     let mut items: Vec<_> = jobs.iter().enumerate().flat_map(|(place, job)| items_of(place, job)).collect();
-    items.sort_by(|a, b| place(a.record).cmp(&place(b.record)));
+    items.sort_by(|a, b| (a.record.table.name, &a.row).cmp(&(b.record.table.name, &b.row)));
     for batch in items.chunk_by(|a, b| a.record.table.name == b.record.table.name) {
         let table = batch[0].record.table;
         let rows = Rows { db, table, sql: TableSql::of(table) };
@@ -76,6 +81,8 @@ pub(super) async fn store(db: &Db, jobs: &[&Job]) -> Sql<Vec<Stored>> {
             rest = later;
         }
     }
+    let is_believed = |item: &&Item<'_>| !stored[item.job].behind.contains(&item.record.key);
+    sides::store(db, items.iter().filter(is_believed)).await?;
     confirm(db, jobs, &mut stored).await?;
     Ok(stored)
 }
@@ -84,32 +91,34 @@ fn items_of(place: usize, job: &Job) -> impl Iterator<Item = Item<'_>> {
     let arrival = job.arrival();
     job.records().iter().map(move |record| {
         let body = distinct(&record.body);
-        Item { job: place, record, check: body.checksum(), body, arrival }
+        Item { job: place, record, row: record.row_key(), check: body.checksum(), body, arrival }
     })
 }
 
 /// Notes which bodies are still the remote's, unless they are others by now than those it was asked about.
 async fn confirm(db: &Db, jobs: &[&Job], stored: &mut [Stored]) -> Sql<()> {
-    let mut tables: BTreeMap<&str, (&'static Table, BTreeMap<&Key, Timestamp>)> = BTreeMap::new();
+    let mut tables: BTreeMap<&str, (&'static Table, BTreeMap<Key, Timestamp>)> = BTreeMap::new();
     for (key, table) in jobs.iter().flat_map(|job| job.unchanged()) {
-        tables.entry(table.name).or_insert_with(|| (table, BTreeMap::new())).1.insert(key, Timestamp::EPOCH);
+        let (_, rows) = tables.entry(table.name).or_insert_with(|| (table, BTreeMap::new()));
+        rows.insert(table.row_key(key), Timestamp::EPOCH);
     }
-    for (table, mut keys) in tables.into_values() {
+    for (table, mut rows) in tables.into_values() {
         let sql = TableSql::of(table);
-        let changed_at = changed_at(db, &sql, keys.keys().copied()).await?;
+        let changed_at = changed_at(db, &sql, rows.keys()).await?;
         for (job, stored) in jobs.iter().zip(stored.iter_mut()) {
             let Arrival { now, asked_at } = job.arrival();
-            for (key, _) in job.unchanged().iter().filter(|(_, of)| of.name == table.name) {
-                if changed_at.get(key).is_some_and(|changed_at| *changed_at > asked_at) {
+            for (key, of) in job.unchanged().iter().filter(|(_, of)| of.name == table.name) {
+                let row = of.row_key(key);
+                if changed_at.get(&row).is_some_and(|changed_at| *changed_at > asked_at) {
                     stored.behind.insert(key.clone());
                     continue;
                 }
                 stored.unchanged += 1;
-                keys.entry(key).and_modify(|at| *at = now.max(*at));
+                rows.entry(row).and_modify(|at| *at = now.max(*at));
             }
         }
-        let times: Vec<_> = keys.values().map(|at| Time(*at)).collect();
-        let keys = Keys::of(sql.key.kind, keys.into_keys());
+        let times: Vec<_> = rows.values().map(|at| Time(*at)).collect();
+        let keys = Keys::of(sql.key.kind, rows.keys());
         db.execute(&sql.confirm, &[keys.param(), (&times, Type::TIMESTAMPTZ_ARRAY)]).await?;
     }
     Ok(())
@@ -132,14 +141,14 @@ fn key_at(sql: &TableSql, row: &tokio_postgres::Row) -> Sql<Key> {
 /// The first of each key, and the others: two jobs of a group may bring the same object.
 fn one_of_each<'a>(items: Vec<&'a Item<'a>>) -> (Vec<&'a Item<'a>>, Vec<&'a Item<'a>>) {
     let mut last = None;
-    items.into_iter().partition(|item| last.replace(&item.record.key) != Some(&item.record.key))
+    items.into_iter().partition(|item| last.replace(&item.row) != Some(&item.row))
 }
 
 impl Rows<'_> {
     /// What became of each; no key twice.
     async fn store(&self, items: &[&Item<'_>]) -> Sql<Vec<Change>> {
         let there = self.there(items).await?;
-        let (known, fresh): (Vec<_>, Vec<_>) = items.iter().partition(|item| there.contains(&item.record.key));
+        let (known, fresh): (Vec<_>, Vec<_>) = items.iter().partition(|item| there.contains(&item.row));
         if !fresh.is_empty() {
             try_join(load(self, &fresh), self.link(&fresh)).await?;
         }
@@ -148,7 +157,7 @@ impl Rows<'_> {
         }
         let mut known = rewrite::store(self, &known).await?.into_iter();
         let change = |item: &&Item<'_>| {
-            if there.contains(&item.record.key) { known.next().expect("one for each known row") } else { Change::New }
+            if there.contains(&item.row) { known.next().expect("one for each known row") } else { Change::New }
         };
         Ok(items.iter().map(change).collect())
     }
@@ -190,6 +199,6 @@ impl Rows<'_> {
     }
 
     pub(super) fn keys<'k>(&self, items: impl Iterator<Item = &'k Item<'k>>) -> Keys {
-        Keys::of(self.sql.key.kind, items.map(|item| &item.record.key))
+        Keys::of(self.sql.key.kind, items.map(|item| &item.row))
     }
 }

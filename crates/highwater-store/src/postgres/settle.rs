@@ -68,15 +68,24 @@ impl<'a> Settling<'a> {
         let locked = self.locked;
         let segment = locked.get(&commit.lease.segment).ok_or(Fault::Raced)?;
         for settlement in commit.settlements.iter().filter(|settlement| !stored.leaves_open(settlement)) {
-            rules::count(counts, &settlement.verdict);
-            self.settle_one(commit, segment, settlement)?;
+            let place = (commit.stream.clone(), settlement.key.clone());
+            let before = self.now.get(&place).cloned().flatten();
+            if !rules::is_outrun(before.as_ref(), settlement, commit.asked_at) {
+                rules::count(counts, &settlement.verdict);
+                self.settle_one(commit, segment, settlement, place, before)?;
+            }
         }
         Ok(())
     }
 
-    fn settle_one(&mut self, commit: &Commit, segment: &SegmentRow, settlement: &Settlement) -> Sql<()> {
-        let place = (commit.stream.clone(), settlement.key.clone());
-        let before = self.now.get(&place).cloned().flatten();
+    fn settle_one(
+        &mut self,
+        commit: &Commit,
+        segment: &SegmentRow,
+        settlement: &Settlement,
+        place: Place,
+        before: Option<Exception>,
+    ) -> Sql<()> {
         if let Some(before) = &before {
             self.touch(segment.id, before.segment);
         }

@@ -76,13 +76,14 @@ pub(super) async fn tags(db: &Db, table: &'static Table, keys: &KeySet) -> Sql<B
                 db.query(&format!("{select} {key} >= $1 AND {key} < $2"), &range).await
             }
             KeySet::List(keys) => {
-                let keys = Keys::of(column.kind, keys.iter());
+                let rows: Vec<_> = keys.iter().map(|key| table.row_key(key)).collect();
+                let keys = Keys::of(column.kind, rows.iter());
                 db.query(&format!("{select} {key} = ANY($1)"), &[keys.param()]).await
             }
         }
     };
     let ((), rows, ()) = try_join3(db.begin(), found, db.commit()).await?;
-    let tag = |row: &Row| Ok((Key::from(row.try_get::<_, &str>(0)?), row.try_get(1)?));
+    let tag = |row: &Row| Ok((table.key_of_row(&Key::from(row.try_get::<_, &str>(0)?)), row.try_get(1)?));
     rows.iter().map(tag).collect()
 }
 

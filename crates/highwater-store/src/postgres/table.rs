@@ -18,6 +18,8 @@ pub(super) struct TableSql {
     pub(super) select_all: String,
     /// The columns, times, checks, tags.
     pub(super) update: String,
+    /// The columns, times, times of change, checks.
+    pub(super) edit: String,
     /// Keys, times, checks, tags, and the checks that were found: whose body has become another meanwhile is left alone.
     pub(super) touch: String,
     /// Keys, times.
@@ -50,6 +52,7 @@ impl TableSql {
         });
         let width = table.columns.len();
         let given = format!("{} AS n ({columns}, at, row_check, etag)", arrays(1, width + 3));
+        let told = format!("{} AS n ({columns}, at, changed_at, row_check)", arrays(1, width + 3));
         let assigned = joined(table, |column| format!("{} = {}", quoted(column.name), given_value(column)));
         let select_all = format!("SELECT {shown}, last_fetched_at, last_changed_at, row_check, etag FROM {name}");
         let select = format!("{select_all} WHERE {key_name} = ANY($1) ORDER BY {key_name}");
@@ -66,6 +69,11 @@ impl TableSql {
                 "UPDATE {name} AS t SET {assigned}, last_fetched_at = GREATEST(t.last_fetched_at, n.at),
                     last_changed_at = n.at, row_check = n.row_check, etag = n.etag
                  FROM {given} WHERE t.{key_name} = n.{key_name}"
+            ),
+            edit: format!(
+                "UPDATE {name} AS t SET {assigned}, last_fetched_at = n.at, last_changed_at = n.changed_at,
+                    row_check = n.row_check
+                 FROM {told} WHERE t.{key_name} = n.{key_name}"
             ),
             touch: format!(
                 "UPDATE {name} AS t SET last_fetched_at = GREATEST(t.last_fetched_at, n.at), row_check = n.row_check,
@@ -114,12 +122,14 @@ fn arrays(first: usize, count: usize) -> String {
 }
 
 /// Lists of lists would be taken apart, and JSON is checked by the server: both travel as text.
-fn given_value(column: &Column) -> String {
+pub(super) fn given_value(column: &Column) -> String {
     let name = quoted(column.name);
     match column.kind {
         ColumnType::Json => format!("n.{name}::jsonb"),
         ColumnType::Ints => format!("n.{name}::bigint[]"),
-        ColumnType::Int | ColumnType::Text | ColumnType::Bool => format!("n.{name}"),
+        ColumnType::Int | ColumnType::Text | ColumnType::Bool | ColumnType::Bytes | ColumnType::Time => {
+            format!("n.{name}")
+        }
     }
 }
 

@@ -76,7 +76,7 @@ pub(super) async fn end(db: &Db, end: &EndWindow) -> Sql<Pass> {
         return Ok(pass);
     }
     let span = streams::read(db, &end.rescan.stream, "").await?.span;
-    let pass = rescans::begin_anew(db, &end.rescan, span).await?;
+    let pass = rescans::begin_blind(db, &end.rescan, span).await?;
     let update = "UPDATE ingest_blind_windows SET ended_at = $1, head = $2, rescan_id = $3 WHERE window_id = $4";
     let params = [
         (&Time(end.ended_at) as _, Type::TIMESTAMPTZ),

@@ -3,10 +3,12 @@
 use std::{borrow::Cow, collections::BTreeSet};
 
 use highwater_core::{
-    AgeCounts, BatchCounts, Body, Change, Key, Record, Settlement, Timestamp, Value, Verdict,
+    Ages, BatchCounts, Body, Change, Edit, Key, Note, Record, Settlement, StreamId, Timestamp, Value, Verdict,
     planted::{Bug, planted},
     schema::{Column, Table},
 };
+
+use crate::LedgerEntry;
 
 /// What storing a batch of records did.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +19,36 @@ pub(crate) struct Stored {
     /// To be asked for again: nobody knows which is newer, they or their rows.
     pub(crate) behind: BTreeSet<Key>,
     /// Of the changed ones.
-    pub(crate) ages: AgeCounts,
+    pub(crate) ages: Ages,
+    /// What the ledger says of the new ones.
+    pub(crate) notes: Vec<Note>,
+    /// Whose derived rows are to be computed anew.
+    pub(crate) groups: Vec<Grouped>,
+}
+
+/// A table, and the value of the column by which rows of it are taken together.
+pub(crate) type Grouped = (&'static Table, String);
+
+/// The group of a row, if something is computed from it.
+pub(crate) fn grouped(table: &'static Table, body: &Body) -> Option<Grouped> {
+    let place = table.position(table.derived?.group)?;
+    match body.values.get(place)? {
+        Value::Text(group) => Some((table, group.clone())),
+        _ => None,
+    }
+}
+
+/// The line of the ledger that a note becomes.
+pub(crate) fn note_entry(stream: &StreamId, note: Note, now: Timestamp, actor: &str) -> LedgerEntry {
+    LedgerEntry {
+        at: now,
+        event_type: note.event_type,
+        source: stream.source.clone(),
+        entity_type: note.entity_type,
+        entity_id: note.entity_id,
+        payload: note.payload,
+        actor: actor.to_owned(),
+    }
 }
 
 impl Stored {
@@ -27,6 +58,12 @@ impl Stored {
             Change::Changed => self.changed += 1,
             Change::Unchanged | Change::Reordered => self.unchanged += 1,
             Change::Behind => drop(self.behind.insert(record.key.clone())),
+        }
+        if change == Change::New {
+            self.notes.extend(record.notes.iter().cloned());
+        }
+        if matches!(change, Change::New | Change::Changed) {
+            self.groups.extend(grouped(record.table, &record.body));
         }
         if change == Change::Changed
             && let Some(born) = born(record).filter(|born| *born <= now)
@@ -93,6 +130,31 @@ pub(crate) struct Kept {
     pub(crate) etag: Option<String>,
 }
 
+impl Kept {
+    /// Changes the row by what was told of it; whether it is another now. One that stays as it is bears the time as well:
+    /// an answer that was asked for before must not undo what was told. Damage is not made sound by it.
+    pub(crate) fn edit<'e>(
+        &mut self,
+        table: &Table,
+        edits: impl IntoIterator<Item = &'e Edit>,
+        now: Timestamp,
+    ) -> bool {
+        let is_sound = self.row_check == self.body.checksum();
+        let mut differs = false;
+        for edit in edits {
+            differs |= edit.apply(&mut self.body, table);
+        }
+        if differs {
+            self.last_changed_at = now;
+        }
+        if is_sound {
+            self.row_check = self.body.checksum();
+        }
+        self.last_fetched_at = now.max(self.last_fetched_at);
+        differs
+    }
+}
+
 /// Records are stored in this order, which fills pages from left to right.
 pub(crate) fn place(record: &Record) -> (&'static str, &Key) {
     (record.table.name, &record.key)
@@ -108,7 +170,7 @@ pub(crate) fn key_of(value: &Value) -> Key {
     match value {
         Value::Int(number) => Key::Number(*number),
         Value::Text(text) | Value::Json(text) => Key::from(text.as_str()),
-        Value::Null | Value::Bool(_) | Value::Ints(_) => Key::from(""),
+        Value::Null | Value::Bool(_) | Value::Ints(_) | Value::Bytes(_) | Value::Time(_) => Key::from(""),
     }
 }
 
@@ -128,7 +190,9 @@ pub(crate) fn size_of(record: &Record) -> usize {
     let value = |value: &Value| match value {
         Value::Text(text) | Value::Json(text) => text.len(),
         Value::Ints(numbers) => 8 * numbers.len(),
-        Value::Null | Value::Bool(_) | Value::Int(_) => 8,
+        Value::Bytes(bytes) => bytes.len(),
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Time(_) => 8,
     };
-    record.body.values.iter().map(value).sum::<usize>() + 24 * record.body.edges.len()
+    let beside = record.sides.iter().flat_map(|side| &side.values);
+    record.body.values.iter().chain(beside).map(value).sum::<usize>() + 24 * record.body.edges.len()
 }

@@ -28,6 +28,15 @@ impl Pass {
         Span::new(self.laid, self.laid.plus(reach).min(self.rescan.span.end()))
     }
 
+    /// The pass as it covers that span as well: one that begins within it, while nobody has begun the pass.
+    pub(crate) fn stretched_over(&self, span: Span) -> Option<Pass> {
+        let whole = Span::new(self.rescan.span.start(), self.rescan.span.end().max(span.end()));
+        let begins_within = whole.start() <= span.start() && span.start() <= self.rescan.span.end();
+        let is_bounded = whole.len().div_ceil(self.segment_size.max(1)) <= SEGMENTS_MAX;
+        let rescan = Rescan { span: whole, ..self.rescan.clone() };
+        (begins_within && is_bounded && !span.is_empty()).then(|| Pass { rescan, ..self.clone() })
+    }
+
     pub(crate) fn is_laid(&self) -> bool {
         self.laid >= self.rescan.span.end()
     }

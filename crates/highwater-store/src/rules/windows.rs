@@ -19,7 +19,7 @@ impl WindowRow {
         self.window.ended_at.is_some()
             && self.rescan_sealed_at.is_some()
             && self.window.names_at.is_some()
-            && self.window.head.is_some_and(|head| frontier >= head)
+            && self.window.has_reached_head(frontier)
     }
 
     pub(crate) fn closed(self, now: Timestamp) -> BlindWindow {

@@ -1,29 +1,61 @@
-//! Handing out segments nobody works on: due retries, then what was abandoned, then the lowest.
+//! Handing out segments nobody works on: due retries, then what was abandoned, then the lowest of either purpose.
 
-use highwater_core::{Exception, SegmentId, Timestamp};
+use highwater_core::{Exception, SegmentId, StreamId, Timestamp};
 use rusqlite::{Connection, params};
 
 use super::{error::Sql, exceptions, segments};
-use crate::{Claim, Claimed, rules::SegmentRow};
+use crate::{
+    Claim, Claimed,
+    rules::{AtWork, SegmentRow, rescan_share},
+};
 
 /// Keys of one segment that are handed out at once; the rest is due again at the next claim.
 const DUE_MAX: u32 = 10_000;
 
 const DUE: &str = "status = 'retry_wait' AND next_retry_at <= ?3 ORDER BY next_retry_at, segment_id";
 const EXPIRED: &str = "status = 'in_progress' AND heartbeat_at <= ?3 ORDER BY heartbeat_at, segment_id";
-const PENDING: &str = "status = 'pending' AND ?3 IS NOT NULL ORDER BY start_pos, segment_id";
+const AGAIN: &str = "status = 'pending' AND purpose = 'rescan' AND ?3 IS NOT NULL ORDER BY start_pos, segment_id";
+const NEW: &str = "status = 'pending' AND purpose = 'catchup' AND ?3 IS NOT NULL ORDER BY start_pos, segment_id";
 
 pub(super) fn claim(db: &Connection, claim: &Claim<'_>) -> Sql<Vec<Claimed>> {
     let ttl = i64::try_from(claim.lease_ttl.as_millis()).unwrap_or(i64::MAX);
     let expired = Timestamp::from_millis(claim.now.as_millis().saturating_sub(ttl));
     let mut claimed = Vec::new();
-    for (condition, time) in [(DUE, claim.now), (EXPIRED, expired), (PENDING, claim.now)] {
-        let left = claim.limit.saturating_sub(u32::try_from(claimed.len()).unwrap_or(u32::MAX));
-        for segment in candidates(db, claim, condition, time, left)? {
+    let left = |claimed: &Vec<Claimed>| claim.limit.saturating_sub(u32::try_from(claimed.len()).unwrap_or(u32::MAX));
+    for (condition, time) in [(DUE, claim.now), (EXPIRED, expired)] {
+        for segment in candidates(db, claim, condition, time, left(&claimed))? {
             claimed.push(take(db, claim, segment)?);
         }
     }
+    for segment in pending(db, claim, left(&claimed))? {
+        claimed.push(take(db, claim, segment)?);
+    }
     Ok(claimed)
+}
+
+/// What nobody has begun, from the lowest up; both purposes get their share while both have work.
+fn pending(db: &Connection, claim: &Claim<'_>, left: u32) -> Sql<Vec<SegmentRow>> {
+    if left == 0 {
+        return Ok(Vec::new());
+    }
+    let again = candidates(db, claim, AGAIN, claim.now, left)?;
+    let new = candidates(db, claim, NEW, claim.now, left)?;
+    let share = if again.is_empty() { 0 } else { rescan_share(left, at_work(db, claim.stream)?) };
+    let (left, share) = (left as usize, share as usize);
+    let again_count = again.len().min(share.max(left.saturating_sub(new.len())));
+    let mut chosen: Vec<_> = again.into_iter().take(again_count).collect();
+    chosen.extend(new.into_iter().take(left - again_count));
+    chosen.sort_by_key(|segment| (segment.span.start(), segment.id));
+    Ok(chosen)
+}
+
+fn at_work(db: &Connection, stream: &StreamId) -> Sql<AtWork> {
+    let mut select = db.prepare_cached(
+        "SELECT count(*) FILTER (WHERE purpose = 'rescan'), count(*) FILTER (WHERE purpose = 'catchup')
+         FROM ingest_segments WHERE source = ?1 AND stream = ?2 AND status = 'in_progress'",
+    )?;
+    let (source, stream) = (stream.source.as_str(), stream.stream.as_str());
+    Ok(select.query_row([source, stream], |row| Ok(AtWork { rescans: row.get(0)?, catchups: row.get(1)? }))?)
 }
 
 fn candidates(

@@ -2,10 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use highwater_core::{BatchCounts, Key, Record, SegmentId, SegmentStatus, Settlement, StreamId, schema::Table};
+use highwater_core::{
+    BatchCounts, Exception, Key, Record, SegmentId, SegmentStatus, Settlement, StreamId, schema::Table,
+};
 use rusqlite::{Connection, params};
 
-use super::{ages, error::Sql, exceptions, rows, segments, session::Session, streams};
+use super::{
+    ages,
+    edits::{self, Edited},
+    error::Sql,
+    exceptions, rows, segments,
+    session::Session,
+    streams,
+};
 use crate::{
     Commit, LiveCommit, LiveCommitted,
     rules::{self, Arrival, SegmentRow, Stored},
@@ -14,15 +23,18 @@ use crate::{
 pub(super) fn commit(session: &mut Session, commit: &Commit) -> Sql<BatchCounts> {
     let segment = segments::held(&session.db, &commit.lease)?;
     let arrival = Arrival { now: commit.now, asked_at: commit.asked_at };
-    let stored = bring(session, &commit.stream, &commit.records, &commit.unchanged, arrival)?;
+    let actor = commit.lease.owner.as_str();
+    let mut stored = bring(session, &commit.stream, &commit.records, &commit.unchanged, arrival, actor)?;
+    edit(session, commit, &mut stored)?;
     let mut counts = stored.counts();
     let mut touched = BTreeSet::new();
     for settlement in &commit.settlements {
-        if stored.leaves_open(settlement) {
+        let before = exceptions::find(&session.db, &commit.stream, &settlement.key)?;
+        if stored.leaves_open(settlement) || rules::is_outrun(before.as_ref(), settlement, commit.asked_at) {
             continue;
         }
         rules::count(&mut counts, &settlement.verdict);
-        settle(session, &segment, commit, settlement, &mut touched)?;
+        settle(session, &segment, commit, settlement, before, &mut touched)?;
     }
     for id in touched {
         count_unresolved(&session.db, id)?;
@@ -37,7 +49,7 @@ pub(super) fn commit(session: &mut Session, commit: &Commit) -> Sql<BatchCounts>
 /// What the remote told by itself: no lease stands behind it.
 pub(super) fn commit_live(session: &mut Session, commit: &LiveCommit) -> Sql<LiveCommitted> {
     let arrival = Arrival { now: commit.now, asked_at: commit.asked_at };
-    let stored = bring(session, &commit.stream, &commit.records, &commit.unchanged, arrival)?;
+    let stored = bring(session, &commit.stream, &commit.records, &commit.unchanged, arrival, FEED)?;
     let mut touched = BTreeSet::new();
     for key in commit.keys().filter(|key| !stored.behind.contains(key)) {
         let ended = exceptions::find(&session.db, &commit.stream, key)?;
@@ -60,12 +72,30 @@ fn bring(
     records: &[Record],
     unchanged: &[(Key, &'static Table)],
     arrival: Arrival,
+    actor: &str,
 ) -> Sql<Stored> {
     let mut stored = rows::store(session, records, arrival)?;
     rows::confirm(session, unchanged, arrival, &mut stored)?;
-    ages::add(&session.db, stream, &stored.ages)?;
+    for note in std::mem::take(&mut stored.notes) {
+        session.append(&rules::note_entry(stream, note, arrival.now, actor))?;
+    }
+    edits::refresh(session, stream, std::mem::take(&mut stored.groups), arrival.now, actor)?;
+    ages::add(&session.db, stream, &stored.ages.counts)?;
     streams::count_stored(&session.db, stream, stored.new, arrival.now)?;
     Ok(stored)
+}
+
+/// Who wrote what no lease stands behind.
+const FEED: &str = "feed";
+
+/// Changes rows by what is known of them without their body.
+fn edit(session: &mut Session, commit: &Commit, stored: &mut Stored) -> Sql<()> {
+    let mut edited = Edited::default();
+    for (key, table, edits) in &commit.edits {
+        edits::edit(&session.db, table, key, edits, commit.now, &mut edited)?;
+    }
+    stored.changed += edited.edited;
+    edits::refresh(session, &commit.stream, edited.groups, commit.now, commit.lease.owner.as_str())
 }
 
 /// Writes one verdict; names the segments whose exceptions it changed.
@@ -74,9 +104,9 @@ fn settle(
     segment: &SegmentRow,
     commit: &Commit,
     settlement: &Settlement,
+    before: Option<Exception>,
     touched: &mut BTreeSet<SegmentId>,
 ) -> Sql<()> {
-    let before = exceptions::find(&session.db, &commit.stream, &settlement.key)?;
     touched.extend(before.iter().map(|before| before.segment));
     let Some(state) = settlement.verdict.exception_state() else {
         return exceptions::remove(&session.db, &commit.stream, &settlement.key);

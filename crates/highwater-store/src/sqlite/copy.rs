@@ -136,6 +136,7 @@ fn cell_of(kind: Kind, value: ValueRef<'_>) -> Option<Cell> {
         (Kind::Int | Kind::Counted | Kind::Time, ValueRef::Integer(number)) => Cell::Int(number),
         (Kind::Real, ValueRef::Real(number)) => Cell::Real(number),
         (Kind::Text | Kind::Json, ValueRef::Text(bytes)) => Cell::Text(text(bytes)?.to_owned()),
+        (Kind::Bytes, ValueRef::Blob(bytes)) => Cell::Bytes(bytes.to_vec()),
         (Kind::Ints, ValueRef::Text(bytes)) => Cell::Ints(serde_json::from_str(text(bytes)?).ok()?),
         _ => return None,
     })
@@ -177,6 +178,7 @@ impl ToSql for Cell {
             Cell::Bool(flag) => ToSqlOutput::from(*flag),
             Cell::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
             Cell::Ints(numbers) => ToSqlOutput::from(spelled(numbers)),
+            Cell::Bytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
         })
     }
 }

@@ -58,9 +58,12 @@ fn done(db: &Connection, stream: &StreamId) -> Sql<Vec<Rescan>> {
     Ok(rescans::collect(rows)?.into_iter().map(|pass| pass.rescan).collect())
 }
 
+/// Objects that were looked at, and how many differed. A commit that is brought again counts again in its segment, which
+/// has no more objects than positions.
 fn sums(db: &Connection, id: RescanId) -> Sql<(u64, u64)> {
     let mut select = db.prepare_cached(
-        "SELECT COALESCE(sum(seen_count), 0), COALESCE(sum(changed_count), 0) FROM ingest_segments WHERE rescan_id = ?1",
+        "SELECT COALESCE(sum(min(seen_count, end_pos - start_pos)), 0), COALESCE(sum(changed_count), 0)
+         FROM ingest_segments WHERE rescan_id = ?1",
     )?;
     let sums = select.query_row([id.0], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))?;
     Ok((sums.0.cast_unsigned(), sums.1.cast_unsigned()))

@@ -87,6 +87,16 @@ pub(super) fn put(
     Ok(())
 }
 
+/// Notes that a key that is being tried was told of.
+pub(super) fn tell(db: &Connection, stream: &StreamId, key: &Key, reason: &str, now: Timestamp) -> Sql<()> {
+    db.prepare_cached(
+        "UPDATE ingest_exceptions SET reason = ?4, last_tried_at = ?5
+         WHERE source = ?1 AND stream = ?2 AND item_key = ?3",
+    )?
+    .execute(params![stream.source.as_str(), stream.stream.as_str(), key.to_string(), reason, now.as_millis()])?;
+    Ok(())
+}
+
 /// How many exceptions of each kind a segment has.
 pub(super) fn census(db: &Connection, id: SegmentId) -> Sql<Census> {
     let mut select =

@@ -52,6 +52,5 @@ fn locked(database: &Path, file: &mut File) -> StoreError {
         _ => "unknown",
     };
     let path = database.display();
-    let used = format!("{path} is used by process {pid} (lock held by pid {pid}): wait for it or stop it");
-    StoreError::new(ErrorKind::Locked, used)
+    StoreError::new(ErrorKind::Locked, format!("{path} is used by process {pid}"))
 }

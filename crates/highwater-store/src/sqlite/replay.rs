@@ -5,7 +5,11 @@ use std::collections::BTreeSet;
 use highwater_core::{Key, Pending, SegmentId, StreamId, Timestamp, schema::Table};
 use rusqlite::{Connection, params};
 
-use super::{error::Sql, segments};
+use super::{
+    error::Sql,
+    follow::{bounds, within},
+    segments,
+};
 use crate::rules;
 
 pub(super) fn replay(db: &Connection, stream: &StreamId, keys: Option<&[Key]>, now: Timestamp) -> Sql<u64> {
@@ -59,12 +63,15 @@ fn wake(db: &Connection, id: SegmentId, now: Timestamp) -> Sql<()> {
 }
 
 pub(super) fn recount(db: &Connection, stream: &StreamId, table: &'static Table) -> Sql<()> {
+    let [first, beyond] = bounds(table);
     db.execute(
         &format!(
-            "UPDATE ingest_streams SET stored = (SELECT count(*) FROM \"{}\") WHERE source = ?1 AND stream = ?2",
-            table.name
+            "UPDATE ingest_streams SET stored = (SELECT count(*) FROM \"{}\" WHERE {})
+             WHERE source = ?4 AND stream = ?5",
+            table.name,
+            within(table, None)
         ),
-        [stream.source.as_str(), stream.stream.as_str()],
+        params![None::<i64>, first, beyond, stream.source.as_str(), stream.stream.as_str()],
     )?;
     Ok(())
 }

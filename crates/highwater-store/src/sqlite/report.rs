@@ -8,6 +8,7 @@ use rusqlite::{Connection, params};
 use super::{
     error::Sql,
     exceptions,
+    follow::{bounds, within},
     rows::kept_of,
     segments::{time, word},
     table::{KeyParam, TableSql},
@@ -46,7 +47,7 @@ fn known_of(db: &Connection, stream: &StreamId, table: &'static Table, keys: &[K
     let mut row = db.prepare_cached(&format!("SELECT 1 FROM \"{name}\" WHERE \"{key}\" = ?1"))?;
     let mut known = Known::default();
     for key in keys.iter().collect::<BTreeSet<_>>() {
-        if row.exists([KeyParam(key)])? {
+        if row.exists([KeyParam(&table.row_key(key))])? {
             known.stored.insert(key.clone());
         }
         known.exceptions.extend(exceptions::find(db, stream, key)?);
@@ -140,21 +141,26 @@ pub(super) fn exceptions(
 
 pub(super) fn rows(db: &Connection, table: &'static Table, page: &Page<Key>) -> Sql<Vec<StoredRow>> {
     let sql = TableSql::of(table);
-    let after = if page.after.is_some() { format!("\"{}\" > ?1", sql.key) } else { "?1 IS NULL".into() };
-    let mut select =
-        db.prepare_cached(&format!("{} WHERE {after} ORDER BY \"{}\" LIMIT ?2", sql.select_all, sql.key))?;
+    let [first, beyond] = bounds(table);
+    let mut select = db.prepare_cached(&format!(
+        "{} WHERE {} ORDER BY \"{}\" LIMIT ?4",
+        sql.select_all,
+        within(table, page.after.as_ref()),
+        sql.key
+    ))?;
+    let after = page.after.as_ref().map(|key| table.row_key(key));
     let kept = select
-        .query_map(params![page.after.as_ref().map(KeyParam), page.limit], |row| kept_of(table, row))?
+        .query_map(params![after.as_ref().map(KeyParam), first, beyond, page.limit], |row| kept_of(table, row))?
         .collect::<Result<Vec<_>, _>>()?;
     let place = table.position(sql.key).expect("the key is a column");
-    let mut stored: Vec<_> = kept.into_iter().map(|kept| stored_row(place, kept)).collect();
+    let mut stored: Vec<_> = kept.into_iter().map(|kept| stored_row(table, place, kept)).collect();
     add_edges(db, &sql, &mut stored)?;
     Ok(stored)
 }
 
-fn stored_row(key_place: usize, kept: Kept) -> StoredRow {
+fn stored_row(table: &Table, key_place: usize, kept: Kept) -> StoredRow {
     StoredRow {
-        key: key_of(&kept.body.values[key_place]),
+        key: table.key_of_row(&key_of(&kept.body.values[key_place])),
         body: kept.body,
         row_check: kept.row_check,
         last_fetched_at: kept.last_fetched_at,

@@ -99,6 +99,32 @@ pub(super) fn begin_anew(db: &Connection, plan: &RescanPlan) -> Sql<Pass> {
     lay(db, &plan.stream, RescanId(id))
 }
 
+/// The pass of a window: the last one, if nobody has begun it and it begins no later; else one of its own. What was not
+/// asked for when the window had ended is asked for afterwards.
+pub(super) fn begin_blind(db: &Connection, plan: &RescanPlan) -> Sql<Pass> {
+    let span = clipped(plan, streams::read(db, &plan.stream)?.span)?;
+    match unbegun(db, plan)?.and_then(|pass| pass.stretched_over(span)) {
+        Some(pass) => {
+            db.prepare_cached("UPDATE ingest_rescans SET end_pos = ?1 WHERE rescan_id = ?2")?
+                .execute([pass.rescan.span.end().0, pass.rescan.id.0])?;
+            lay(db, &plan.stream, pass.rescan.id)
+        }
+        None => begin_anew(db, plan),
+    }
+}
+
+fn unbegun(db: &Connection, plan: &RescanPlan) -> Sql<Option<Pass>> {
+    let mut select = db.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM ingest_rescans AS r
+         WHERE source = ?1 AND stream = ?2 AND reason = ?3 AND segment_size = ?4 AND sealed_at IS NULL AND NOT EXISTS (
+             SELECT 1 FROM ingest_segments AS s WHERE s.rescan_id = r.rescan_id AND s.started_at IS NOT NULL)
+         ORDER BY rescan_id DESC LIMIT 1"
+    ))?;
+    let (source, stream) = (plan.stream.source.as_str(), plan.stream.stream.as_str());
+    let size = plan.segment_size.cast_signed();
+    Ok(collect(select.query(params![source, stream, plan.reason.as_str(), size])?)?.pop())
+}
+
 /// Lays the next chunk of a pass.
 pub(super) fn lay(db: &Connection, stream: &StreamId, id: RescanId) -> Sql<Pass> {
     let pass = read(db, id)?;

@@ -8,6 +8,7 @@ use highwater_core::{
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
 use super::{
+    edits,
     error::{Fault, Sql},
     session::Session,
     table::{EdgeSql, KeyParam, TableSql, ValueParam, values_of},
@@ -39,9 +40,9 @@ pub(super) fn confirm(
 ) -> Sql<()> {
     let (now, asked_at) = (arrival.now.as_millis(), arrival.asked_at.as_millis());
     for (key, table) in keys {
-        let sql = session.table(table);
-        let confirmed = session.db.prepare_cached(&sql.confirm)?.execute(params![now, KeyParam(key), asked_at])?;
-        if confirmed == 0 && session.db.prepare_cached(&sql.has)?.exists([KeyParam(key)])? {
+        let (sql, row) = (session.table(table), table.row_key(key));
+        let confirmed = session.db.prepare_cached(&sql.confirm)?.execute(params![now, KeyParam(&row), asked_at])?;
+        if confirmed == 0 && session.db.prepare_cached(&sql.has)?.exists([KeyParam(&row)])? {
             stored.behind.insert(key.clone());
         } else {
             stored.unchanged += 1;
@@ -74,29 +75,32 @@ impl<'a> Rows<'a> {
 
     fn store(&mut self, record: &Record, arrival: Arrival) -> Sql<Change> {
         let now = arrival.now;
+        let row = record.row_key();
         let body = distinct(&record.body);
         let check = body.checksum();
         if self.insert(record, &body, check, now)? {
-            self.add_edges(&record.key, &body.edges)?;
+            self.add_edges(&row, &body.edges)?;
+            self.add_sides(record)?;
             return Ok(Change::New);
         }
-        let kept = read(self.db, self.table, self.sql, &record.key)?
-            .ok_or_else(|| Fault::refused(format!("row {} is neither new nor there", record.key)))?;
+        let kept = read(self.db, self.table, self.sql, &row)?
+            .ok_or_else(|| Fault::refused(format!("row {row} is neither new nor there")))?;
         let change = arrival.change(&kept, &body);
         if change == Change::Behind {
             return Ok(change);
         }
         if change == Change::Changed {
-            self.keep_version(&record.key, &kept)?;
-            self.update(record, &body, check, now)?;
+            self.keep_version(&row, &kept)?;
+            self.update(record, &row, &body, check, now)?;
         } else {
             // The check as well: it heals if only that was damaged.
             let mut touch = self.db.prepare_cached(&self.sql.touch)?;
-            touch.execute(params![now.as_millis(), check, record.tag, KeyParam(&record.key)])?;
+            touch.execute(params![now.as_millis(), check, record.tag, KeyParam(&row)])?;
         }
         if kept.body.edges != body.edges {
-            self.replace_edges(&record.key, &body.edges)?;
+            self.replace_edges(&row, &body.edges)?;
         }
+        self.add_sides(record)?;
         Ok(change)
     }
 
@@ -114,7 +118,7 @@ impl<'a> Rows<'a> {
         Ok(self.insert.raw_execute()? == 1)
     }
 
-    fn update(&self, record: &Record, body: &Body, check: i64, now: Timestamp) -> Sql<()> {
+    fn update(&self, record: &Record, row: &Key, body: &Body, check: i64, now: Timestamp) -> Sql<()> {
         let mut update = self.db.prepare_cached(&self.sql.update)?;
         let width = body.values.len();
         for (index, value) in body.values.iter().enumerate() {
@@ -124,7 +128,7 @@ impl<'a> Rows<'a> {
         update.raw_bind_parameter(width + 2, now.as_millis())?;
         update.raw_bind_parameter(width + 3, check)?;
         update.raw_bind_parameter(width + 4, record.tag.as_deref())?;
-        update.raw_bind_parameter(width + 5, KeyParam(&record.key))?;
+        update.raw_bind_parameter(width + 5, KeyParam(row))?;
         update.raw_execute()?;
         Ok(())
     }
@@ -137,6 +141,10 @@ impl<'a> Rows<'a> {
             keep.execute(params![KeyParam(key), kept.last_changed_at.as_millis(), body])?;
         }
         Ok(())
+    }
+
+    fn add_sides(&self, record: &Record) -> Sql<()> {
+        record.sides.iter().try_for_each(|side| edits::put_side(self.db, side.table, &side.values))
     }
 
     fn replace_edges(&mut self, key: &Key, edges: &[i64]) -> Sql<()> {
@@ -162,7 +170,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-fn read(db: &Connection, table: &Table, sql: &TableSql, key: &Key) -> Sql<Option<Kept>> {
+pub(super) fn read(db: &Connection, table: &Table, sql: &TableSql, key: &Key) -> Sql<Option<Kept>> {
     let mut select = db.prepare_cached(&sql.select)?;
     let Some(mut kept) = select.query_row([KeyParam(key)], |row| kept_of(table, row)).optional()? else {
         return Ok(None);

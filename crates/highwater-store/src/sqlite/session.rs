@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use highwater_core::{SourceName, schema::Table};
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{error::Sql, lock::ProcessLock, roles, runs, segments, table::TableSql};
+use super::{error::Sql, lock::ProcessLock, mailboxes, roles, runs, segments, table::TableSql};
 
 pub(super) struct Session {
     pub(super) db: Connection,
@@ -27,6 +27,7 @@ impl Session {
         segments::recover(&transaction)?;
         runs::recover(&transaction)?;
         roles::recover(&transaction)?;
+        mailboxes::recover(&transaction)?;
         Ok(transaction.commit()?)
     }
 

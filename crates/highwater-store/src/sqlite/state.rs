@@ -62,7 +62,8 @@ pub(super) fn tags(db: &Connection, table: &'static Table, keys: &KeySet) -> Sql
             let mut select = db.prepare_cached(&format!("SELECT etag FROM \"{name}\" WHERE \"{key}\" = ?1"))?;
             let mut tags = BTreeMap::new();
             for key in keys {
-                let tag: Option<String> = select.query_row([KeyParam(key)], |row| row.get(0)).optional()?.flatten();
+                let tag: Option<String> =
+                    select.query_row([KeyParam(&table.row_key(key))], |row| row.get(0)).optional()?.flatten();
                 tags.extend(tag.map(|tag| (key.clone(), tag)));
             }
             Ok(tags)

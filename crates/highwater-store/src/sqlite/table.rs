@@ -1,7 +1,7 @@
 //! The SQL of a described table, and how its values lie in columns.
 
 use highwater_core::{
-    Key, Value,
+    Key, Timestamp, Value,
     schema::{Column, ColumnType, Edges, Table},
 };
 use rusqlite::{
@@ -132,6 +132,8 @@ impl ToSql for ValueParam<'_> {
             Value::Int(number) => ToSqlOutput::from(*number),
             Value::Text(text) | Value::Json(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
             Value::Ints(numbers) => ToSqlOutput::from(spelled(numbers)),
+            Value::Bytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
+            Value::Time(at) => ToSqlOutput::from(at.as_millis()),
         })
     }
 }
@@ -146,18 +148,22 @@ pub(super) fn values_of(table: &Table, row: &Row<'_>) -> rusqlite::Result<Vec<Va
     table.columns.iter().enumerate().map(|(index, column)| Ok(value_of(column.kind, row.get_ref(index)?))).collect()
 }
 
-fn value_of(kind: ColumnType, cell: ValueRef<'_>) -> Value {
+pub(super) fn value_of(kind: ColumnType, cell: ValueRef<'_>) -> Value {
     match (kind, cell) {
         (_, ValueRef::Null) => Value::Null,
         (ColumnType::Bool, ValueRef::Integer(flag @ 0..=1)) => Value::Bool(flag == 1),
+        (ColumnType::Time, ValueRef::Integer(millis)) => Value::Time(Timestamp::from_millis(millis)),
         (_, ValueRef::Integer(number)) => Value::Int(number),
+        (ColumnType::Bytes, ValueRef::Blob(bytes)) => Value::Bytes(bytes.to_vec()),
         (_, ValueRef::Real(number)) => Value::Text(number.to_string()),
         (kind, ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => {
             let text = String::from_utf8_lossy(bytes).into_owned();
             match kind {
                 ColumnType::Json => Value::Json(text),
                 ColumnType::Ints => serde_json::from_str(&text).map_or(Value::Text(text), Value::Ints),
-                ColumnType::Int | ColumnType::Text | ColumnType::Bool => Value::Text(text),
+                ColumnType::Int | ColumnType::Text | ColumnType::Bool | ColumnType::Bytes | ColumnType::Time => {
+                    Value::Text(text)
+                }
             }
         }
     }

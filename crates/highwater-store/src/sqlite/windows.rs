@@ -54,7 +54,7 @@ pub(super) fn end(session: &mut Session, end: &EndWindow) -> Sql<Pass> {
     if let Some(rescan) = window.rescan {
         return rescans::read(&session.db, rescan);
     }
-    let pass = rescans::begin_anew(&session.db, &end.rescan)?;
+    let pass = rescans::begin_blind(&session.db, &end.rescan)?;
     session
         .db
         .prepare_cached(

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use highwater_core::{
-    AgeCounts, DeadLetterPolicy, ExceptionState, Key, Position, Record, SegmentStatus, Value, Verdict,
+    AgeCounts, Ages, DeadLetterPolicy, ExceptionState, Key, Position, Record, SegmentStatus, Value, Verdict,
 };
 
 use super::scene::{Lab, Scene, at, verdict};
@@ -77,6 +77,19 @@ pub async fn what_is_behind_stays_unsettled_and_holds_the_cursor(lab: Lab) {
     let again = Commit { asked_at: at(9), records: vec![item(1, "newer", &[])], ..late };
     assert_eq!(scene.store().commit(Arc::new(again)).await.unwrap().changed, 1);
     assert_eq!(books().await, ("3".into(), 0));
+}
+
+pub async fn what_came_in_beside_something_behind_is_counted(lab: Lab) {
+    let scene = Scene::planned(lab, 0, 10, 10).await;
+    let lease = scene.claim_one(at(0)).await.lease;
+    scene.commit(&lease, vec![item(3, "first", &[])], vec![], at(1)).await.unwrap();
+    scene.tell(vec![item(1, "told", &[])], at(5)).await;
+    let records = vec![item(1, "old", &[]), item(2, "new", &[]), item(3, "second", &[])];
+    let late = Commit { now: at(9), asked_at: at(4), ..scene.commit_of(&lease, records, vec![]) };
+    let counts = scene.store().commit(Arc::new(late)).await.unwrap();
+    assert_eq!((counts.new, counts.changed, counts.behind), (1, 1, 1));
+    assert_eq!(scene.query("SELECT stored_count, seen_count, changed_count FROM ingest_segments").await, ["2|1|1"]);
+    assert_eq!(scene.row().await.stored, 3);
 }
 
 pub async fn the_feed_stores_rows_outside_segments(lab: Lab) {
@@ -175,11 +188,12 @@ pub async fn the_ages_of_changes_are_counted_once(lab: Lab) {
     expected.add(Duration::from_secs(3_700));
     assert_eq!(scene.store().ages(&scene.stream).await.unwrap(), expected);
     let live = scene.tell(told("third"), at(200)).await;
-    let mut more = AgeCounts::default();
+    let mut more = Ages::default();
     more.add(Duration::from_secs(200));
     more.add(Duration::from_secs(3_800));
     assert_eq!((live.batch.changed, live.ages), (4, more));
-    expected.merge(&more);
+    assert_eq!(more.sum, Duration::from_secs(4_000));
+    expected.merge(&more.counts);
     assert_eq!(scene.store().ages(&scene.stream).await.unwrap(), expected);
     assert_eq!(scene.query("SELECT sum(changed) FROM ingest_ages WHERE stream = 'items'").await, ["4"]);
 }

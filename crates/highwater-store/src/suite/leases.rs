@@ -1,6 +1,6 @@
 //! Who may write for a segment, and what is handed out when.
 
-use highwater_core::{DeadLetterPolicy, Position, SegmentStatus, Verdict};
+use highwater_core::{DeadLetterPolicy, Position, Purpose, SegmentStatus, Verdict};
 
 use super::item;
 use super::scene::{Lab, Scene, TTL, at, span, verdict, worker};
@@ -60,6 +60,23 @@ pub async fn due_retries_go_first_then_the_abandoned_then_the_lowest(lab: Lab) {
     let starts = |claimed: Vec<crate::Claimed>| claimed.iter().map(|c| c.span.start().0).collect::<Vec<_>>();
     assert_eq!(starts(scene.claim("new", 3, at(70)).await), [30, 20, 0]);
     assert_eq!(starts(scene.claim("new", 9, at(70)).await), [10]);
+}
+
+pub async fn neither_what_is_new_nor_what_is_looked_at_again_waits_for_the_other(lab: Lab) {
+    let scene = Scene::planned(lab, 0, 60, 10).await;
+    scene.plan(Purpose::Rescan, 20, 60, 10).await.unwrap();
+    let claimed = async |limit| {
+        let claimed = scene.claim("worker", limit, at(0)).await;
+        claimed.iter().map(|one| (one.purpose, one.span.start().0)).collect::<Vec<_>>()
+    };
+    use Purpose::{Catchup, Rescan};
+    assert_eq!(claimed(1).await, [(Rescan, 20)]);
+    assert_eq!(claimed(1).await, [(Catchup, 0)]);
+    assert_eq!(claimed(3).await, [(Catchup, 10), (Rescan, 30), (Rescan, 40)]);
+    assert_eq!(claimed(2).await, [(Catchup, 20), (Rescan, 50)]);
+    assert_eq!(claimed(9).await, [(Catchup, 30), (Catchup, 40), (Catchup, 50)]);
+    scene.plan(Rescan, 0, 20, 10).await.unwrap();
+    assert_eq!(claimed(9).await, [(Rescan, 0), (Rescan, 10)], "nothing is kept free for what is not there");
 }
 
 pub async fn only_what_is_due_is_handed_out(lab: Lab) {

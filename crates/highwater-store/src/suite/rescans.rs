@@ -56,6 +56,16 @@ pub async fn a_pass_counts_what_it_saw_and_leaves_no_segments(lab: Lab) {
     assert_eq!(scene.store().integrity().await.unwrap(), [""; 0]);
 }
 
+pub async fn what_is_brought_twice_is_seen_once(lab: Lab) {
+    let scene = stored(lab).await;
+    scene.store().begin_rescan(&scene.rescan_of(RescanReason::Scheduled, 10, 30, at(1))).await.unwrap();
+    for pass in scene.claim("worker", 9, at(1)).await {
+        scene.store_all_but(&pass, &[], at(2)).await;
+        scene.finish(&pass, at(2)).await;
+    }
+    assert_eq!(settled(&scene, 3).await[0].items, 20);
+}
+
 pub async fn a_pass_over_one_key_is_laid_once_and_leaves_nothing(lab: Lab) {
     let scene = stored(lab).await;
     let plan = |seconds| scene.rescan_of(RescanReason::Key, 7, 8, at(seconds));

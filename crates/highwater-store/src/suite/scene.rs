@@ -91,6 +91,7 @@ impl Scene {
 
     pub fn commit_of(&self, lease: &Lease, records: Vec<Record>, settlements: Vec<Settlement>) -> Commit {
         Commit {
+            edits: Vec::new(),
             lease: lease.clone(),
             stream: self.stream.clone(),
             now: at(0),

@@ -1,6 +1,8 @@
 //! Two tables of the schema as a source would describe them: one with numbers for keys, edges and versions, and one
 //! with names for keys and nothing beside.
 
+pub mod mail;
+
 use highwater_core::{
     Body, Key, Record, Value,
     schema::{Column, ColumnType, Edges, Role, Table},
@@ -27,6 +29,8 @@ pub static ITEMS: Table = Table {
     edges: Some(Edges { table: "hn_kids", parent: "item", member: "kid", order: "display_order", field: "kids" }),
     versions: Some("hn_item_versions"),
     time: Some("time"),
+    scope: None,
+    derived: None,
 };
 
 pub static USERS: Table = Table {
@@ -39,6 +43,8 @@ pub static USERS: Table = Table {
     edges: None,
     versions: None,
     time: None,
+    scope: None,
+    derived: None,
 };
 
 pub fn item(id: i64, text: &str, kids: &[i64]) -> Record {
@@ -54,10 +60,10 @@ pub fn item(id: i64, text: &str, kids: &[i64]) -> Record {
         Value::Bool(false),
         Value::Json(r#"{"a":[1,2]}"#.into()),
     ];
-    Record { key: Key::Number(id), table: &ITEMS, body: Body { values, edges: kids.to_vec() }, tag: None }
+    Record::new(Key::Number(id), &ITEMS, Body { values, edges: kids.to_vec() })
 }
 
 pub fn user(name: &str, karma: i64) -> Record {
     let values = vec![Value::Text(name.into()), Value::Int(karma), Value::Null];
-    Record { key: Key::from(name), table: &USERS, body: Body { values, edges: Vec::new() }, tag: None }
+    Record::new(Key::from(name), &USERS, Body { values, edges: Vec::new() })
 }

@@ -24,7 +24,7 @@ pub async fn goes_on(scene: Scene) {
     let keys = KeySet::Range(span(1, 2));
     assert_eq!(scene.store().tags(&ITEMS, &keys).await.unwrap().len(), 0);
     let told = scene.tell(vec![Record { tag: Some("mark".into()), ..item(1, "new", &[]) }], at(1)).await;
-    assert_eq!((told.batch.changed, told.ages.total()), (1, 1));
+    assert_eq!((told.batch.changed, told.ages.counts.total()), (1, 1));
     assert_eq!(scene.store().tags(&ITEMS, &keys).await.unwrap()[&Key::Number(1)], "mark");
     let plan = scene.rescan_of(highwater_core::RescanReason::Scheduled, 1, 2, at(2));
     scene.store().begin_rescan(&plan).await.unwrap();

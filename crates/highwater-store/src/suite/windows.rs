@@ -62,10 +62,11 @@ pub async fn a_window_closes_only_when_all_of_it_was_looked_at_again(lab: Lab) {
     scene.finish_all(at(0)).await;
     assert!(scene.listen("ear", at(0)).await);
     let mut windows = Vec::new();
-    for second in [1, 2, 3] {
+    // Each reaches further back than the one before, so that none can share its pass.
+    for (second, start) in [(1, 12), (2, 11), (3, 10)] {
         let window = opened(&scene, at(second), at(second)).await;
         assert_eq!(closed(&scene, at(second)).await, [], "not before it has ended");
-        scene.store().end_window(&end_of(&scene, window, 30, 10, at(second))).await.unwrap();
+        scene.store().end_window(&end_of(&scene, window, 30, start, at(second))).await.unwrap();
         windows.push(window);
     }
     let [unnamed, unscanned, sound] = windows[..] else { unreachable!() };
@@ -74,7 +75,7 @@ pub async fn a_window_closes_only_when_all_of_it_was_looked_at_again(lab: Lab) {
     }
     let passes = scene.claim("worker", 9, at(4)).await;
     assert_eq!(passes.len(), 3, "the span of a pass ends where its stream does");
-    assert!(passes.iter().all(|pass| pass.purpose == Purpose::Rescan && pass.span == span(10, 20)));
+    assert!(passes.iter().all(|pass| pass.purpose == Purpose::Rescan && pass.span.end() == Position(20)));
     scene.finish(&passes[0], at(5)).await;
     scene.finish(&passes[2], at(5)).await;
     assert_eq!(closed(&scene, at(6)).await, [], "the new positions are not behind the frontier");
@@ -94,6 +95,51 @@ pub async fn a_window_closes_only_when_all_of_it_was_looked_at_again(lab: Lab) {
     assert_eq!(state(&scene).await.windows, []);
     let events = scene.ledger_events().await;
     assert_eq!(events.iter().filter(|event| event.starts_with("BLIND_WINDOW_CLOSED")).count(), 3, "{events:?}");
+}
+
+/// A feed that comes and goes while a pass waits for its turn.
+pub async fn a_pass_that_nobody_has_begun_serves_the_next_window_as_well(lab: Lab) {
+    let scene = Scene::planned(lab, 0, 60, 10).await;
+    scene.finish_all(at(0)).await;
+    assert!(scene.listen("ear", at(0)).await);
+    let blind = async |second, start, head| {
+        let window = opened(&scene, at(second), at(second)).await;
+        scene.store().end_window(&end_of(&scene, window, head, start, at(second))).await.unwrap();
+        scene.store().names_done(window, at(second)).await.unwrap();
+        state(&scene).await.windows.iter().find(|open| open.id == window).unwrap().rescan.unwrap()
+    };
+    let first = blind(1, 10, 40).await;
+    assert_eq!((blind(2, 20, 40).await, blind(3, 15, 55).await), (first, first));
+    let now = state(&scene).await;
+    assert_eq!((now.windows.len(), now.rescans.len(), now.rescans[0].span), (3, 1, span(10, 55)));
+    let laid = "SELECT count(*), min(start_pos), max(end_pos), sum(end_pos - start_pos) FROM ingest_segments
+                WHERE rescan_id IS NOT NULL";
+    assert_eq!(scene.query(laid).await, ["5|10|55|45"]);
+    let wider = blind(4, 5, 55).await;
+    assert_ne!(wider, first, "it would leave something out");
+
+    let begun = scene.claim("worker", 99, at(5)).await;
+    let last = blind(6, 10, 55).await;
+    assert!(last != first && last != wider, "what has begun may have been asked for before the window ended");
+    for segment in &begun {
+        scene.finish(segment, at(7)).await;
+    }
+    assert_eq!(closed(&scene, at(8)).await.len(), 4);
+    scene.finish_all(at(9)).await;
+    assert_eq!(closed(&scene, at(10)).await.len(), 1);
+}
+
+pub async fn a_window_does_not_wait_for_a_catch_up_behind_its_pass(lab: Lab) {
+    let scene = Scene::planned(lab, 0, 40, 10).await;
+    assert!(scene.listen("ear", at(0)).await);
+    let window = opened(&scene, at(1), at(1)).await;
+    scene.store().end_window(&end_of(&scene, window, 40, 30, at(2))).await.unwrap();
+    scene.store().names_done(window, at(2)).await.unwrap();
+    let pass = scene.claim_one(at(3)).await;
+    assert_eq!((pass.purpose, pass.span), (Purpose::Rescan, span(30, 40)));
+    assert_eq!(closed(&scene, at(3)).await, []);
+    scene.finish(&pass, at(3)).await;
+    assert_eq!((closed(&scene, at(4)).await.len(), scene.frontier().await), (1, 0));
 }
 
 pub async fn a_window_over_nothing_needs_no_pass(lab: Lab) {

@@ -134,6 +134,44 @@ async fn a_body_that_changes_during_a_second_look_keeps_its_check_and_mark() {
     ground.leave().await;
 }
 
+/// Catch-up, rescan and feed bring the same new rows at the same moment, while what is done is closed and joined.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_that_many_bring_at_once_is_counted_once() {
+    const ROUNDS: i64 = 40;
+    let ground = Ground::new().await;
+    let scene = Scene::planned(ground.lab().await, 0, ROUNDS * 20, 20).await;
+    scene.store().begin_rescan(&scene.rescan_of(RescanReason::Scheduled, 0, ROUNDS * 20, at(0))).await.unwrap();
+    let stores = stores(&ground, 4).await;
+    let claimed = scene.claim("worker", 1_000, at(0)).await;
+    let mut worked = 0;
+    for start in (0..ROUNDS).map(|round| round * 20) {
+        let mine = |claimed: &&highwater_store::Claimed| (start..start + 20).contains(&claimed.span.start().0);
+        let work = join_all(claimed.iter().filter(mine).zip(&stores).map(|(segment, store)| {
+            let keys = segment.span.start().0..segment.span.end().0;
+            let records = keys.rev().map(|key| item(key, "text", &[key])).collect();
+            store.commit(Arc::new(scene.commit_of(&segment.lease, records, vec![])))
+        }));
+        let feed = join_all((0..2).zip(&stores[2..]).map(|(who, store)| {
+            let records = (start..start + 20).map(|key| item(key, &format!("told {who}"), &[])).collect();
+            let (stream, unchanged) = (scene.stream.clone(), Vec::new());
+            store.commit_live(Arc::new(LiveCommit { stream, now: at(1), asked_at: at(1), records, unchanged }))
+        }));
+        let joining = stores[3].compact(&scene.stream, 100);
+        let (work, feed, _) = tokio::join!(work, feed, joining);
+        let by_work: u64 = work.into_iter().map(|counts| counts.unwrap().new).sum();
+        let by_feed: u64 = feed.into_iter().map(|told| told.unwrap().batch.new).sum();
+        worked += by_work;
+        let there: u64 = scene.query("SELECT count(*) FROM hn_items").await[0].parse().unwrap();
+        assert_eq!((by_work + by_feed, scene.row().await.stored, there), (20, there, start.unsigned_abs() + 20));
+        assert_eq!(scene.query("SELECT sum(stored_count) FROM ingest_segments").await, [worked.to_string()]);
+        for segment in claimed.iter().filter(mine) {
+            scene.close(&segment.lease, DeadLetterPolicy::Hold, at(2)).await.unwrap();
+        }
+    }
+    drop(scene);
+    ground.leave().await;
+}
+
 /// Segments are sealed, looked at again and joined, all at once, while the feed tells of their keys.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_feed_joining_and_ending_get_along_with_the_work() {
@@ -200,7 +238,7 @@ async fn who_follows_a_leader_that_leaves_is_written_all_the_same() {
 }
 
 /// Whether a transaction of that name waits for a lock.
-async fn is_waiting(ground: &Ground, name: &str) -> bool {
+pub(crate) async fn is_waiting(ground: &Ground, name: &str) -> bool {
     let waiting =
         format!("SELECT count(*) FROM pg_stat_activity WHERE application_name = '{name}' AND wait_event_type = 'Lock'");
     ground.cells(&waiting).await == ["1"]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use highwater_core::{AgeCounts, Condition, Lane, Severity};
+use highwater_core::{Ages, Condition, Lane, Severity};
 use highwater_web::{
     AlertView, BuildView, HistogramView, LiveView, RequestCount, RescanView, ServiceView, SourceView, StoreView,
     StreamView, ThrottledView, TrafficView, WorkView,
@@ -91,7 +91,7 @@ fn stream(times: u64) -> StreamView {
 }
 
 fn live(times: u64) -> LiveView {
-    let mut ages = AgeCounts::default();
+    let mut ages = Ages::default();
     ages.add(secs(59 * times));
     LiveView {
         connected: true,

@@ -154,7 +154,7 @@ fn watch(
     let observer = Both(counters.clone(), narrator);
     let engine = settings.engine(source, store, Arc::new(observer), stop.clone())?;
     let request = ServeRequest { live: live_settings(&source.hn.live), pulse: Arc::<Pulse>::default() };
-    Ok(Arc::new(Watched::new(source.kind.as_str(), engine, request, counters)))
+    Ok(Arc::new(Watched::new(source, engine, request, counters)))
 }
 
 struct Both(Arc<Counters>, Narrator);

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use highwater_sim::{FaultPlan, HnSim, Seed, World, server};
+use highwater_sim::{FaultPlan, GmailPlan, GmailSim, HnSim, Seed, Simulator, World, server};
+use highwater_sources::Clock;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    args::{Global, SimulateArgs},
+    args::{Global, SimulateArgs, Simulated},
     exit::{Exit, Trouble},
     out,
     signals::Signals,
@@ -16,10 +17,29 @@ use crate::{
 
 pub(super) async fn run(global: &Global, args: &SimulateArgs) -> anyhow::Result<Exit> {
     if args.print_plan {
-        out::data(FaultPlan::sample().trim_end());
+        out::data(match args.api {
+            Simulated::Hn => FaultPlan::sample().trim_end(),
+            Simulated::Gmail => GmailPlan::sample().trim_end(),
+        });
         return Ok(Exit::Complete);
     }
-    let sim = Arc::new(HnSim::new(world(args)?, plan(&args.faults)?));
+    match args.api {
+        Simulated::Hn => {
+            let plan = plan(&args.faults, "none, calm, storm or chaos", FaultPlan::load)?;
+            serve(global, args, HnSim::new(world(args)?, plan)).await
+        }
+        Simulated::Gmail => {
+            if args.load.is_some() {
+                return Err(Trouble::usage("--load is for hn: mailboxes are generated".to_owned()).into());
+            }
+            let plan = plan(&args.faults, "none, calm, storm, penalty, expiry or broken", GmailPlan::load)?;
+            let start = Clock::system().now().as_millis();
+            serve(global, args, GmailSim::new(Seed(args.seed), args.items, plan, start)).await
+        }
+    }
+}
+
+async fn serve(global: &Global, args: &SimulateArgs, sim: impl Simulator) -> anyhow::Result<Exit> {
     let listener = TcpListener::bind(args.listen)
         .await
         .map_err(|error| Trouble::usage(format!("cannot listen on {}: {error}", args.listen)))?;
@@ -36,7 +56,7 @@ pub(super) async fn run(global: &Global, args: &SimulateArgs) -> anyhow::Result<
         );
     }
     let stop = CancellationToken::new();
-    let (served, signal) = Signals::listen()?.guard(&stop, server::serve(listener, sim, stop.clone())).await;
+    let (served, signal) = Signals::listen()?.guard(&stop, server::serve(listener, Arc::new(sim), stop.clone())).await;
     served?;
     Ok(signal.unwrap_or(Exit::Complete))
 }
@@ -49,9 +69,13 @@ fn world(args: &SimulateArgs) -> anyhow::Result<World> {
     }
 }
 
-fn plan(name: &str) -> Result<FaultPlan, Trouble> {
-    FaultPlan::load(name).map_err(|error| {
+fn plan<P>(
+    name: &str,
+    presets: &str,
+    load: impl FnOnce(&str) -> Result<P, highwater_sim::PlanError>,
+) -> Result<P, Trouble> {
+    load(name).map_err(|error| {
         Trouble::usage(format!("--faults {name}: {}", highwater_engine::describe(&error)))
-            .hint("use none, calm, storm or chaos, or a file; --print-plan shows what one may say")
+            .hint(format!("use {presets}, or a file; --print-plan shows what one may say"))
     })
 }

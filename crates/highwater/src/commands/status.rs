@@ -1,11 +1,12 @@
 //! `highwater status`: how far each mirror is, in numbers and as a map.
 
 mod live;
+mod mail;
 mod map;
 
 use std::collections::BTreeMap;
 
-use highwater_core::{ExceptionState, SegmentStatus, SourceName};
+use highwater_core::{ExceptionState, Position, SegmentStatus, SourceName, Timestamp};
 use highwater_engine::{StreamStatus, store_status};
 use highwater_sources::Clock;
 use highwater_store::{Store, WorkerRow};
@@ -33,10 +34,14 @@ pub(super) async fn run(global: &Global, args: &StatusArgs) -> anyhow::Result<Ex
     }
     let workers = workers(&*store, &all).await?;
     let live = live::read(&*store, &all).await?;
+    let mail = mail::read(&settings.config, &*store, &all).await?;
     if global.json {
-        out::data(&status_json(&settings.config, &all, &workers, &live).to_string());
+        let mut status = status_json(&settings.config, &all, &workers, &live);
+        mail.add_to(&mut status);
+        out::data(&status.to_string());
     } else {
         print(&*store, &all, &workers, &live).await?;
+        mail.texts().for_each(|text| out::data(&text));
     }
     Ok(Exit::Complete)
 }
@@ -89,9 +94,9 @@ fn text(status: &StreamStatus) -> String {
         format!("{}/{}: {word}", status.source, status.stream),
         format!(
             "  frontier      {} of {} (from {}, {:.2}%)",
-            status.frontier,
-            status.target,
-            status.origin,
+            place(status, status.frontier),
+            place(status, status.target),
+            place(status, status.origin),
             100.0 * done / whole
         ),
         format!("  stored        {}", out::grouped(status.stored)),
@@ -103,6 +108,15 @@ fn text(status: &StreamStatus) -> String {
     ];
     lines.extend(status.next_retry_at.map(|at| format!("  next retry    {}", out::time(at))));
     lines.join("\n")
+}
+
+/// A position as people read it.
+pub(super) fn place(status: &StreamStatus, position: Position) -> String {
+    if status.axis == "seconds" {
+        out::time(Timestamp::from_millis(position.0.saturating_mul(1000)))
+    } else {
+        position.to_string()
+    }
 }
 
 fn worker_text(worker: &WorkerRow) -> String {

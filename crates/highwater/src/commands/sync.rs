@@ -11,9 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::{Global, SyncArgs},
-    commands::status::stream_json,
+    commands::status::{place, stream_json},
     config::SourceConfig,
     exit::{Exit, Trouble},
+    mailbox::MailboxOf,
     out,
     progress::{self, Progress},
     settings::{Access, Settings},
@@ -29,15 +30,28 @@ pub(super) async fn run(global: &Global, args: &SyncArgs) -> anyhow::Result<Exit
     let stop = CancellationToken::new();
     let work = async {
         let mut reports = Vec::new();
+        let mut failed = Vec::new();
         for source in sources {
             if !stop.is_cancelled() {
-                reports.extend(sync_source(global, &settings, source, store.clone(), &request, &stop).await?);
+                match sync_source(global, &settings, source, store.clone(), &request, &stop).await {
+                    Ok(done) => reports.extend(done),
+                    // The others are none the worse for it.
+                    Err(error) => failed.push(error),
+                }
             }
         }
-        anyhow::Ok(reports)
+        (reports, failed)
     };
-    let (reports, signal) = signals.guard(&stop, work).await;
-    conclude(global, reports, signal)
+    let ((reports, mut failed), signal) = signals.guard(&stop, work).await;
+    let Some(last) = failed.pop() else { return conclude(global, Ok(reports), signal) };
+    if !reports.is_empty() {
+        print(global, &reports);
+    }
+    let worst = failed.iter().map(crate::complain).max();
+    match (conclude(global, Err(last), signal), worst) {
+        (Ok(exit), Some(worst)) => Ok(exit.max(worst)),
+        (ended, _) => ended,
+    }
 }
 
 /// Prints what came of it. A run that was told to stop has stopped, also when it could not write down how.
@@ -94,7 +108,14 @@ pub(super) async fn sync_source(
     stop: &CancellationToken,
 ) -> anyhow::Result<Vec<SyncReport>> {
     let progress = Arc::new(Progress::default());
-    let engine = settings.engine(source, store, progress.clone(), stop.clone())?;
+    let engine = settings.engine(source, store.clone(), progress.clone(), stop.clone())?;
+    let mailbox = match MailboxOf::source(source) {
+        Some(mailbox) => Some(mailbox.opened(store).await?),
+        None => None,
+    };
+    if let Some(mailbox) = &mailbox {
+        mailbox.begin().await?;
+    }
     let quiet = global.quiet || global.json;
     let reports = tokio::select! {
         biased;
@@ -103,6 +124,9 @@ pub(super) async fn sync_source(
     };
     if !quiet {
         progress::tell_rest(&progress, &engine);
+    }
+    if let Some(mailbox) = &mailbox {
+        mailbox.end(&reports).await?;
     }
     Ok(reports?)
 }
@@ -208,9 +232,15 @@ fn summary(report: &SyncReport) -> String {
     let number = |state| out::grouped(status.exceptions(state));
     let mut lines = vec![
         format!("{}/{}: {outcome}", status.source, status.stream),
-        format!("  frontier      {} of {} (from {})", status.frontier, status.target, status.origin),
+        format!(
+            "  frontier      {} of {} (from {})",
+            place(status, status.frontier),
+            place(status, status.target),
+            place(status, status.origin)
+        ),
         format!("  stored        {} ({} new in this run)", out::grouped(status.stored), out::grouped(report.batch.new)),
         format!("  missing       {}", number(ExceptionState::Missing)),
+        format!("  excluded      {}", number(ExceptionState::Excluded)),
         format!("  retrying      {}", number(ExceptionState::RetryWait)),
         format!("  dead letters  {}", number(ExceptionState::DeadLetter)),
     ];

@@ -1,5 +1,7 @@
 //! `highwater verify`: the proof, as a certificate for people or as JSON.
 
+mod blobs;
+
 use std::{
     sync::{
         Arc,
@@ -10,11 +12,13 @@ use std::{
 
 use highwater_core::Event;
 use highwater_engine::{Engine, StreamVerdict, VerifyReport};
+use highwater_sources::Following;
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::{Global, VerifyArgs},
+    commands::status::place,
     exit::{Exit, Trouble},
     out,
     settings::{Access, Settings},
@@ -39,15 +43,23 @@ pub(super) async fn run(global: &Global, args: &VerifyArgs) -> anyhow::Result<Ex
 async fn verify_store(global: &Global, settings: &Settings) -> anyhow::Result<Exit> {
     let store = settings.open_store(Access::Read).await?;
     let problems = store.integrity().await?;
+    drop(store);
+    let orphans = blobs::collect(settings).await?;
     if global.json {
-        out::data(
-            &json!({ "store": settings.store_shown(), "sound": problems.is_empty(), "problems": problems }).to_string(),
-        );
+        let mut json = json!({ "store": settings.store_shown(), "sound": problems.is_empty(), "problems": problems });
+        if let Some(orphans) = &orphans {
+            json["orphan_blobs"] =
+                json!({ "found": orphans.found, "bytes": orphans.bytes, "collected": orphans.collected });
+        }
+        out::data(&json.to_string());
     } else if problems.is_empty() {
         out::data(&format!("{}: sound", settings.store_shown()));
     } else {
         out::data(&format!("{}: {} problems", settings.store_shown(), problems.len()));
         problems.iter().for_each(|problem| out::data(&format!("  {problem}")));
+    }
+    if let Some(orphans) = orphans.filter(|orphans| orphans.found > 0 && !global.json) {
+        out::data(&orphans.to_string());
     }
     Ok(if problems.is_empty() { Exit::Complete } else { Exit::Unaccounted })
 }
@@ -126,6 +138,7 @@ fn stream_json(verdict: &StreamVerdict) -> Json {
         "unchecked": verdict.unchecked,
         "moved": verdict.moved,
         "vanished": verdict.vanished,
+        "blobs": verdict.blobs,
         "complete": verdict.complete,
         "book_errors": verdict.book_errors,
         "examples": examples,
@@ -148,7 +161,13 @@ fn text(verdict: &StreamVerdict) -> String {
     let status = &verdict.status;
     let word = if verdict.complete { "complete and sound" } else { "NOT complete" };
     let mut lines = vec![
-        format!("{}/{} {}..{}: {word}", status.source, status.stream, status.origin, status.target.minus(1)),
+        format!(
+            "{}/{} {}..{}: {word}",
+            status.source,
+            status.stream,
+            place(status, status.origin),
+            place(status, status.target.minus(1).max(status.origin))
+        ),
         format!("  stored        {}", out::grouped(verdict.stored)),
         format!("  missing       {} (confirmed)", out::grouped(verdict.missing)),
     ];
@@ -161,7 +180,7 @@ fn text(verdict: &StreamVerdict) -> String {
         ("differs", verdict.differs, ""),
         ("unexplained", verdict.unexplained, " (no row and no reason)"),
         ("unchecked", verdict.unchecked, " (the remote gave no usable answer)"),
-        ("moved", verdict.moved, " (score, comments or order changed at the remote since)"),
+        ("moved", verdict.moved, " (score, comments, karma or order changed at the remote since)"),
         ("vanished", verdict.vanished, " (gone at the remote, kept here)"),
     ];
     let worth = counts.iter().filter(|(_, count, _)| *count > 0);
@@ -173,7 +192,7 @@ fn text(verdict: &StreamVerdict) -> String {
     if verdict.examples.len() > 20 {
         lines.push(format!("  … and {} more; --json names up to 100", verdict.examples.len() - 20));
     }
-    if verdict.differs + verdict.unexplained > 0 {
+    if verdict.differs + verdict.unexplained > 0 && verdict.follows == Following::Sync {
         lines.push(format!("  'highwater sync {} --force' fetches the range again and repairs it", status.source));
     }
     lines.join("\n")

@@ -5,7 +5,10 @@ use std::time::Duration;
 use highwater_core::{DeadLetterPolicy, SourceName};
 use toml::Value;
 
-use super::reader::{Reader, positive};
+use super::{
+    gmail::{self, GmailConfig},
+    reader::{Reader, positive},
+};
 
 highwater_core::word! {
     pub(crate) enum SourceKind {
@@ -20,6 +23,8 @@ pub(crate) struct SourceConfig {
     pub(crate) name: SourceName,
     pub(crate) kind: SourceKind,
     pub(crate) hn: HnConfig,
+    /// Of a source of that kind.
+    pub(crate) gmail: Option<GmailConfig>,
     pub(crate) limits: Limits,
 }
 
@@ -76,6 +81,7 @@ impl SourceConfig {
             name: "hn".parse().expect("a plain word is a name"),
             kind: SourceKind::Hn,
             hn: HnConfig::default(),
+            gmail: None,
             limits: Limits::default(),
         }
     }
@@ -85,8 +91,14 @@ pub(super) fn parse_all(sources: Reader) -> Result<Vec<SourceConfig>, String> {
     sources.into_sections()?.into_iter().map(|(name, section)| parse_source(&name, section)).collect()
 }
 
+/// What follows `highwater auth` for all sources; no source may be called so.
+pub(crate) const ROTATE_KEY: &str = "rotate-key";
+
 fn parse_source(name: &str, mut section: Reader) -> Result<SourceConfig, String> {
     let path = section.path_of("kind");
+    if name == ROTATE_KEY {
+        return Err(format!("sources.{name}: 'highwater auth {name}' means something else; choose another name"));
+    }
     let name = name.parse().map_err(|error| format!("{path}: {error}").replace(".kind", ""))?;
     let kind = section.word("kind")?.ok_or_else(|| {
         let kinds: Vec<_> = SourceKind::ALL.iter().map(|kind| kind.as_str()).collect();
@@ -97,32 +109,20 @@ fn parse_source(name: &str, mut section: Reader) -> Result<SourceConfig, String>
         Some(limits) => parse_limits(limits)?,
         None => Limits::default(),
     };
-    let mut hn = HnConfig::default();
+    let (mut hn, mut gmail) = (HnConfig::default(), None);
     match kind {
         SourceKind::Hn => {
             hn.live = parse_live(&mut section)?;
             hn.base_url = base_url.unwrap_or(hn.base_url);
         }
-        SourceKind::Gmail => section.ignore(GMAIL_KEYS),
+        SourceKind::Gmail => gmail = Some(gmail::parse(&mut section, base_url)?),
         SourceKind::Looker => section.ignore(LOOKER_KEYS),
     }
     section.finish()?;
-    Ok(SourceConfig { name, kind, hn, limits })
+    Ok(SourceConfig { name, kind, hn, gmail, limits })
 }
 
-/// The keys of kinds this version cannot mirror yet: one configuration may serve several versions.
-const GMAIL_KEYS: &[&str] = &[
-    "account",
-    "org",
-    "token_url",
-    "client_id",
-    "client_secret",
-    "client_secret_env",
-    "include",
-    "quota",
-    "shards",
-    "backfill_days",
-];
+/// The keys of a kind this version cannot mirror yet: one configuration may serve several versions.
 const LOOKER_KEYS: &[&str] = &[
     "client_id",
     "client_id_env",

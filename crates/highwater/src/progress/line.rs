@@ -7,7 +7,7 @@ use std::{
 };
 
 use highwater_core::{
-    Moment,
+    Moment, Timestamp,
     throttle::{GateState, Limit, PauseReason, Snapshot},
 };
 use highwater_engine::Engine;
@@ -41,13 +41,16 @@ impl Line {
         let now = engine.world.clock.moment();
         self.measure(now, progress.done.load(Ordering::Relaxed));
         let load = |number: &AtomicI64| number.load(Ordering::Relaxed);
-        let whole = load(&progress.target).abs_diff(load(&progress.origin));
+        let positions = load(&progress.target).abs_diff(load(&progress.origin));
+        let expected = progress.expected.load(Ordering::Relaxed);
         let settled = progress.settled_before.load(Ordering::Relaxed) + progress.settled.load(Ordering::Relaxed);
+        // More may have come in since they were counted.
+        let whole = if expected > 0 { expected.max(settled) } else { positions };
         let share = if whole == 0 { 1.0 } else { (settled as f64 / whole as f64).min(1.0) };
         let snapshot = engine.source.gateway().snapshot();
         let mut parts = vec![
             format!("{} of {} ({:.1}%)", out::grouped(settled), out::grouped(whole), share * 100.0),
-            format!("frontier {}", load(&progress.frontier)),
+            format!("frontier {}", place(load(&progress.frontier), expected > 0)),
             format!("{} items/s", out::grouped(self.rate as u64)),
         ];
         parts.extend(self.time_left(whole.saturating_sub(settled)));
@@ -70,6 +73,11 @@ impl Line {
         (self.rate >= 1.0 && positions > 0)
             .then(|| format!("{} left", out::duration(Duration::from_secs_f64(positions as f64 / self.rate))))
     }
+}
+
+/// A position, which is a time where objects are counted otherwise.
+fn place(position: i64, is_time: bool) -> String {
+    if is_time { out::time(Timestamp::from_millis(position.saturating_mul(1000))) } else { position.to_string() }
 }
 
 /// The current limit, and why it is what it is.

@@ -1,6 +1,7 @@
 //! The real binary in real processes, over real sockets, on real files. `HIGHWATER_BIN` names another build to test.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
+mod auth;
 mod copy;
 mod demo;
 mod disk;
@@ -8,6 +9,7 @@ mod gate;
 mod kill;
 mod letters;
 mod lock;
+mod mail;
 mod outage;
 mod postgres;
 mod ranges;

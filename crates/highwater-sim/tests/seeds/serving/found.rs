@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use highwater_core::throttle::{InFlight, Rate, Settings};
-use highwater_sim::{HnSim, Publicity};
+use highwater_sim::{FaultPlan, HnSim, Publicity, StreamOrder};
 
 use super::{
+    books::all,
     history::Histories,
     scene::{Act, Life, Scene},
-    stage::Stage,
+    stage::{EPOCH, Stage},
     truth,
 };
+use crate::oracle;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -87,6 +89,63 @@ fn a_profile_that_changed_unheard_is_found_by_what_is_new() {
     let mut histories = Histories::new(stage.sim.clone());
     histories.grow(&stage);
     truth::check_end(&stage.database(), &stage.sim, &histories);
+}
+
+/// Two workers, two requests without an answer, and something else to fetch.
+#[test]
+fn what_is_told_does_not_wait_for_requests_that_nobody_answers() {
+    let mut scene = Scene::calm();
+    scene.live.queue = 20;
+    let silent = "[[script]]\nids = [110, 111]\nreplies = ['normal', 'hang']";
+    scene.plan.scripts = FaultPlan::parse(silent).unwrap().scripts;
+    let after = |seconds| MINUTE + Duration::from_secs(seconds);
+    let acts = vec![(after(0), told(10)), (after(2), told(9)), (after(4), told(5))];
+    let stage = play(scene, &[life(5 * MINUTE, acts)]);
+    let db = oracle::open(&stage.database());
+    let changed = "SELECT last_changed_at FROM hn_items WHERE id IN (110, 111, 115) ORDER BY id";
+    let changed: Vec<i64> = all(&db, changed, |row| row.get(0));
+    let seconds: Vec<_> = changed.iter().map(|at| (at - EPOCH.as_millis()) / 1000).collect();
+    let [first, second, answered] = seconds[..] else { panic!("{seconds:?}") };
+    assert!(first >= 90 && second >= 92, "both were asked for again: {seconds:?}");
+    assert!(answered < 75, "{seconds:?}");
+}
+
+#[test]
+fn a_window_closes_long_before_a_first_catch_up_under_a_quota_ends() {
+    let mut scene = Scene::calm();
+    scene.items = 4_000;
+    scene.throttle = Settings::new(Rate::Limited { start: 2.0, max: 2.0 }, InFlight { start: 8, max: 8 });
+    let acts = vec![(2 * MINUTE, Act::Order(StreamOrder::Drop))];
+    let stage = play(scene, &[life(6 * MINUTE, acts)]);
+    let db = oracle::open(&stage.database());
+    let windows = "SELECT rescan_id, sealed_at IS NOT NULL, names_at IS NOT NULL, closed_at IS NOT NULL
+                   FROM ingest_blind_windows JOIN ingest_rescans USING (rescan_id)";
+    let windows: Vec<[i64; 4]> = all(&db, windows, |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]));
+    assert_eq!(windows, [[1, 1, 1, 1]], "which pass, and whether it, the profiles and the window are done");
+    let stream = "SELECT frontier, target FROM ingest_streams WHERE stream = 'items'";
+    let stream: Vec<(i64, i64)> = all(&db, stream, |row| Ok((row.get(0)?, row.get(1)?)));
+    let (frontier, target) = stream[0];
+    assert!(1 < frontier && frontier < target / 2, "{frontier} of {target}");
+}
+
+#[test]
+fn profiles_are_verified_once_somebody_has_served() {
+    let stage = play(Scene::calm(), &[life(10 * MINUTE, Vec::new())]);
+    let users = || {
+        let [items, users] = &stage.verify().streams[..] else { panic!("two streams") };
+        assert_eq!((items.differs, items.unexplained), (0, 0));
+        users.clone()
+    };
+    let sound = users();
+    assert_eq!(sound.book_errors, [""; 0]);
+    assert!(sound.complete && sound.stored > 10 && sound.checked == sound.stored, "{sound:?}");
+    let db = rusqlite::Connection::open(stage.database()).unwrap();
+    let damage = "UPDATE hn_users SET karma = karma + 1 WHERE id = (SELECT min(id) FROM hn_users);
+                  DELETE FROM hn_users WHERE id = (SELECT max(id) FROM hn_users)";
+    db.execute_batch(damage).unwrap();
+    let damaged = users();
+    assert_eq!((damaged.differs, damaged.unexplained, damaged.moved), (1, 1, 1));
+    assert_eq!((damaged.stored, damaged.complete), (sound.stored - 1, false));
 }
 
 fn author(sim: &HnSim, id: u64) -> String {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use highwater_core::Timestamp;
-use highwater_engine::{Engine, EngineError, Entropy, Process, ServeRequest, Stop, World};
+use highwater_engine::{Engine, EngineError, Entropy, Process, Sample, ServeRequest, Stop, VerifyReport, World};
 use highwater_sim::{HnSim, Seed, SimTransport, StreamOrder};
 use highwater_sources::{Clock, Decoding, Gateway, Hn};
 use highwater_store::{Durability, Execution, OpenOptions, SqliteStore};
@@ -130,6 +130,15 @@ impl Stage {
         is_done
     }
 
+    /// A verification of every key, while nobody serves.
+    pub(crate) fn verify(&self) -> VerifyReport {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let engine = self.engine(Clock::simulated(EPOCH + self.age)).unwrap();
+            engine.verify(Sample::All).await.unwrap()
+        })
+    }
+
     async fn act(&self, acts: &[(Duration, Act)], clock: &Clock) {
         let began = clock.moment();
         for (at, act) in acts {
@@ -167,6 +176,7 @@ impl Stage {
         let gateway = Gateway::new(remote, self.scene.throttle.clone(), clock.clone(), Box::new(move || jitter.unit()));
         Ok(Engine {
             name: "hn".parse().unwrap(),
+            blobs: None,
             source: Arc::new(Hn::new(gateway, Decoding::Inline)),
             store: Arc::new(SqliteStore::open(options)?),
             settings: self.scene.engine.clone(),

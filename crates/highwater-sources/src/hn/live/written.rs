@@ -7,11 +7,9 @@ use std::borrow::Cow;
 use highwater_core::{Key, StreamName};
 use serde_json::value::RawValue;
 
-use crate::hn::{
-    field,
-    members::Members,
+use crate::{
+    hn::{field, members::Members, user},
     text::{self, Text},
-    user,
 };
 
 /// A value, as its JSON, and the place where it now is.

@@ -109,6 +109,7 @@ fn column_of<'a>(table: &Shape, place: usize, rows: &'a [Row], at: usize) -> Sql
         Kind::Bool => column!(Bools, Cell::Bool(flag) => *flag),
         Kind::Time => column!(Times, Cell::Int(millis) => Time(Timestamp::from_millis(*millis))),
         Kind::Text | Kind::Json => column!(Texts, Cell::Text(text) => Cow::Borrowed(text.as_str())),
+        Kind::Bytes => column!(Blobs, Cell::Bytes(bytes) => bytes.as_slice()),
         Kind::Ints => column!(Texts, Cell::Ints(numbers) => Cow::Owned(list_text(numbers))),
     })
 }

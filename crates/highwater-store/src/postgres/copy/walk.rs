@@ -70,6 +70,7 @@ fn cell_of(table: &Shape, kind: Kind, row: &tokio_postgres::Row, place: usize) -
         Kind::Real => row.try_get::<_, Option<f64>>(place)?.map(Cell::Real),
         Kind::Bool => row.try_get::<_, Option<bool>>(place)?.map(Cell::Bool),
         Kind::Text | Kind::Json => row.try_get::<_, Option<String>>(place)?.map(Cell::Text),
+        Kind::Bytes => row.try_get::<_, Option<Vec<u8>>>(place)?.map(Cell::Bytes),
         Kind::Time => cells::time(row, place)?.map(|at| Cell::Int(at.as_millis())),
         Kind::Ints => match row.try_get::<_, Option<Vec<Option<i64>>>>(place)? {
             Some(numbers) => {

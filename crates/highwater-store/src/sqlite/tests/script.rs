@@ -96,6 +96,7 @@ impl Script {
         settlements: Vec<Settlement>,
     ) -> Result<()> {
         let commit = Commit {
+            edits: Vec::new(),
             lease: self.lease.clone().unwrap(),
             stream: self.stream.clone(),
             now: at(step),

@@ -1,20 +1,37 @@
 //! What a service says on stderr: a line when something begins or ends, nothing that repeats.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+mod flaps;
+
+use std::sync::{
+    Mutex,
+    atomic::{AtomicBool, Ordering},
+};
 
 use highwater_core::{Event, Observer, RescanReason, SourceName};
+use highwater_sources::Clock;
 
+use self::flaps::Flaps;
 use crate::out;
 
 pub(super) struct Narrator {
     source: SourceName,
     quiet: bool,
+    clock: Clock,
     stopping: AtomicBool,
+    /// Events come from many tasks; held for a few instructions.
+    flaps: Mutex<Flaps>,
 }
 
 impl Narrator {
     pub(super) fn new(source: SourceName, quiet: bool) -> Self {
-        Narrator { source, quiet, stopping: AtomicBool::new(false) }
+        let flaps = Mutex::default();
+        Narrator { source, quiet, clock: Clock::system(), stopping: AtomicBool::new(false), flaps }
+    }
+
+    fn say(&self, text: &str) {
+        if !self.quiet {
+            out::complain(&format!("{}: {text}", self.source));
+        }
     }
 }
 
@@ -23,8 +40,14 @@ impl Observer for Narrator {
         crate::progress::log(event);
         // Every stream says so.
         let said_before = matches!(event, Event::Stopping) && self.stopping.swap(true, Ordering::Relaxed);
-        if let Some(text) = text(event).filter(|_| !self.quiet && !said_before) {
-            out::complain(&format!("{}: {text}", self.source));
+        let (summary, is_told) = {
+            let now = self.clock.moment();
+            let mut flaps = self.flaps.lock().expect("no code panics while it holds this lock");
+            (flaps.summary(now), flaps.admit(event, now))
+        };
+        summary.iter().for_each(|text| self.say(text));
+        if let Some(text) = text(event).filter(|_| is_told && !said_before) {
+            self.say(&text);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use highwater_core::{ExceptionState, Lane, Moment, Position, SegmentStatus, Timestamp, throttle::PauseReason};
-use highwater_engine::{Engine, PulseView, ServeRequest, StreamStatus, stream_statuses};
+use highwater_engine::{Engine, EngineError, PulseView, ServeRequest, StreamStatus, stream_statuses};
 use highwater_sources::{Density, LATENCY_BOUNDS, Meter, StreamSpec};
 use highwater_store::{LiveState, StoreSizes};
 use highwater_web::{
@@ -17,10 +17,15 @@ use highwater_web::{
 };
 
 use super::counters::{COMMIT_BOUNDS, Counters, Counts};
+use crate::{
+    config::SourceConfig,
+    mailbox::{Mailbox, MailboxOf},
+};
 
 /// How old the figures of the store may be, and the sizes, which take longer to find out.
 const FIGURES_LAST: Duration = Duration::from_secs(1);
 const SIZES_LAST: Duration = Duration::from_secs(60);
+const MAILBOX_LOOK: Duration = Duration::from_secs(1);
 
 pub(super) struct Service {
     pub(super) watched: Vec<Arc<Watched>>,
@@ -34,6 +39,7 @@ pub(super) struct Watched {
     pub(super) engine: Engine,
     request: ServeRequest,
     counters: Arc<Counters>,
+    mailbox: Option<MailboxOf>,
     /// What was read from the store last; held for a few instructions.
     figures: Mutex<Option<(Moment, Figures)>>,
     sizes: Mutex<Option<(Moment, StoreSizes)>>,
@@ -92,12 +98,50 @@ impl Views for Service {
 }
 
 impl Watched {
-    pub(super) fn new(kind: &'static str, engine: Engine, request: ServeRequest, counters: Arc<Counters>) -> Self {
-        Watched { kind, engine, request, counters, figures: Mutex::default(), sizes: Mutex::default() }
+    pub(super) fn new(source: &SourceConfig, engine: Engine, request: ServeRequest, counters: Arc<Counters>) -> Self {
+        let (kind, mailbox) = (source.kind.as_str(), MailboxOf::source(source));
+        Watched { kind, engine, request, counters, mailbox, figures: Mutex::default(), sizes: Mutex::default() }
     }
 
+    /// Until stopped. A mailbox that nobody may read any more waits for somebody to see to it, and keeps nobody else
+    /// from theirs.
     pub(super) async fn serve(&self) -> anyhow::Result<()> {
-        Ok(self.engine.serve(&self.request).await?)
+        let Some(mailbox) = &self.mailbox else { return Ok(self.engine.serve(&self.request).await?) };
+        let mailbox = mailbox.opened(self.engine.store.clone()).await?;
+        mailbox.begin().await?;
+        let served = tokio::select! {
+            biased;
+            served = self.engine.serve(&self.request) => served,
+            noted = self.note_syncs(&mailbox) => return Ok(noted?),
+        };
+        match served {
+            Err(error) => {
+                mailbox.failed(&error).await?;
+                match &error {
+                    EngineError::Account(_) => {
+                        let why = highwater_engine::describe(&error);
+                        crate::out::complain(&format!("{}: no longer mirrored: {why}", self.engine.name));
+                        self.engine.world.stop.asked().await;
+                        Ok(())
+                    }
+                    _ => Err(error.into()),
+                }
+            }
+            Ok(()) => Ok(mailbox.rest().await?),
+        }
+    }
+
+    /// Notes when the mailbox was last seen as it is.
+    async fn note_syncs(&self, mailbox: &Mailbox) -> highwater_store::Result<()> {
+        let mut noted = None;
+        loop {
+            self.engine.world.clock.sleep(MAILBOX_LOOK).await;
+            let seen = self.pulse().last_event;
+            if seen != noted {
+                mailbox.synced().await?;
+                noted = seen;
+            }
+        }
     }
 
     pub(super) fn counts(&self) -> Counts {
@@ -120,7 +164,7 @@ impl Watched {
             work: work(&counts, &figures.streams),
             catchup: figures.streams.iter().map(|status| stream(status, main, pulse.head)).collect(),
             live: self.engine.source.live().map(|_| live(&pulse, &figures.live, moment, now)),
-            rescan: Some(rescan(&figures.live, moment, now)),
+            rescan: self.engine.source.live().map(|_| rescan(&figures.live, moment, now)),
             profiles: figures.profiles,
             store: StoreView {
                 trouble: counts.store_trouble.is_some(),
@@ -155,7 +199,7 @@ impl Watched {
         let (engine, store) = (&self.engine, &*self.engine.store);
         let streams = stream_statuses(store, &engine.name).await?;
         let mut figures = Figures { streams, ..Figures::default() };
-        if let Some(main) = engine.source.streams().first() {
+        if let (Some(main), Some(_)) = (engine.source.streams().first(), engine.source.live()) {
             figures.live = store.live_state(&engine.stream_id(main)).await?;
         }
         for spec in engine.source.streams().iter().filter(|spec| matches!(spec.density, Density::Named(_))) {

@@ -35,8 +35,10 @@ pub(super) async fn read(store: &dyn Store, all: &[StreamStatus]) -> anyhow::Res
     let mut figures = LiveFigures::new();
     for streams in all.chunk_by(|a, b| a.source == b.source) {
         let id = streams[0].id()?;
+        // Only where positions are ids something is listened to.
+        let is_heard = streams[0].axis == "id";
         let mut live = Live {
-            state: store.live_state(&id).await?,
+            state: if is_heard { store.live_state(&id).await? } else { LiveState::default() },
             ages: store.ages(&id).await?,
             alerts: store.open_alerts(&id.source).await?,
             names: None,

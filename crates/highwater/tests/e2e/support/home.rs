@@ -14,10 +14,15 @@ use tempfile::TempDir;
 use super::{Database, Done, Running, program, until};
 
 /// What the environment may tell the binary.
-const TOLD: [&str; 11] = [
+const TOLD: [&str; 16] = [
     "HIGHWATER_CONFIG",
     "HIGHWATER_STORE",
     "HIGHWATER_LOG",
+    "HIGHWATER_KEY",
+    "HIGHWATER_NEW_KEY",
+    "BROWSER",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
     "HIGHWATER_STORE_PATIENCE",
     "HIGHWATER_LEASE_TTL",
     "PGHOST",

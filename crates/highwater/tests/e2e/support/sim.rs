@@ -1,4 +1,4 @@
-//! `highwater simulate hn` as a child process.
+//! `highwater simulate` as a child process.
 
 use std::{
     io::{BufRead, BufReader},
@@ -22,10 +22,18 @@ pub(crate) enum Publish {
 }
 
 impl Sim {
-    /// With `--items`, `--seed` and the like; `faults` is a preset or a file.
+    /// Hacker News, with `--items`, `--seed` and the like; `faults` is a preset or a file.
     pub(crate) fn start(items: u32, faults: &str) -> Sim {
+        Sim::of("hn", items, faults)
+    }
+
+    pub(crate) fn gmail(items: u32, faults: &str) -> Sim {
+        Sim::of("gmail", items, faults)
+    }
+
+    fn of(api: &str, items: u32, faults: &str) -> Sim {
         let mut command = Command::new(program());
-        command.args(["simulate", "hn", "--listen", "127.0.0.1:0", "--quiet", "--faults", faults]);
+        command.args(["simulate", api, "--listen", "127.0.0.1:0", "--quiet", "--faults", faults]);
         command.args(["--items", &items.to_string(), "--seed", "7"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -40,6 +48,12 @@ impl Sim {
         let folder = Home::bare();
         let path = folder.write("plan.toml", plan);
         Sim::start(items, path.to_str().unwrap())
+    }
+
+    pub(crate) fn gmail_planned(items: u32, plan: &str) -> Sim {
+        let folder = Home::bare();
+        let path = folder.write("plan.toml", plan);
+        Sim::gmail(items, path.to_str().unwrap())
     }
 
     pub(crate) fn url(&self) -> String {
@@ -74,6 +88,24 @@ impl Sim {
             }
         }
         panic!("nothing from {id} on can be edited");
+    }
+
+    /// The truth of every message there is or was.
+    pub(crate) fn messages(&self) -> Vec<Json> {
+        let mut messages: Vec<Json> = Vec::new();
+        loop {
+            let page = http::get(&self.address, &format!("/_sim/truth?from={}", messages.len())).unwrap();
+            let before = messages.len();
+            messages.extend(String::from_utf8(page).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()));
+            if messages.len() == before {
+                return messages;
+            }
+        }
+    }
+
+    /// How often a method of Gmail's was called.
+    pub(crate) fn calls(&self, method: &str) -> u64 {
+        self.stats()["by_method"][method].as_u64().unwrap_or(0)
     }
 
     /// A page of the truth, as lines of JSON.

@@ -8,7 +8,7 @@ use serde::{Deserializer, de::Visitor};
 const SHOWN: char = '\u{fffd}';
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Text<'a> {
+pub(crate) enum Text<'a> {
     Plain(Cow<'a, str>),
     /// UTF-8, with lone surrogates encoded as if they were characters (WTF-8).
     Mended {
@@ -18,7 +18,7 @@ pub(super) enum Text<'a> {
 }
 
 impl Text<'_> {
-    pub(super) fn shown(&self) -> &str {
+    pub(crate) fn shown(&self) -> &str {
         match self {
             Text::Plain(text) => text,
             Text::Mended { shown, .. } => shown,
@@ -27,7 +27,7 @@ impl Text<'_> {
 }
 
 /// The value of a raw JSON string; none if it is something else.
-pub(super) fn read(raw: &str) -> Option<Text<'_>> {
+pub(crate) fn read(raw: &str) -> Option<Text<'_>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     if !inner.contains('\\') {
         return Some(Text::Plain(Cow::Borrowed(inner)));

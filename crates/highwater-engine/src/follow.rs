@@ -1,0 +1,242 @@
+//! Following a remote's own record of changes: applied in order, and compared with everything there is when the record
+//! does not go back far enough.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use highwater_core::{Key, Otherwise, Position, Span, Tiding, Timestamp};
+use highwater_sources::{Census, Changes, Since};
+use highwater_store::{Applied, Followed, LedgerEntry, Page, StreamRow, Tidings};
+use serde_json::json;
+
+use crate::{
+    asking::ask,
+    context::{Engine, StreamContext},
+    dispatcher::DrainEnd,
+    error::Result,
+    planner::{self, Range},
+    verify::rows,
+};
+
+/// A transaction should be short.
+const AT_ONCE: usize = 500;
+const PAGE: u32 = 5_000;
+
+/// Done, or why the work ends before it is.
+pub(crate) type Step<T> = Result<std::result::Result<T, DrainEnd>>;
+
+/// Why everything is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// All that was listed is stored: once, to know that nothing was missed.
+    Complete,
+    /// The record does not go back far enough.
+    Expired,
+    /// Somebody wishes it.
+    Forced,
+}
+
+impl Why {
+    fn as_str(self) -> &'static str {
+        match self {
+            Why::Complete => "complete",
+            Why::Expired => "expired",
+            Why::Forced => "forced",
+        }
+    }
+}
+
+/// Who follows the record of a stream. Any number may at once: what one has applied is nothing to the others.
+#[derive(Clone, Copy)]
+pub(crate) struct Follower<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) stream: &'a StreamContext,
+    pub(crate) changes: &'a dyn Changes,
+}
+
+impl Follower<'_> {
+    pub(crate) async fn followed(&self) -> Result<Followed> {
+        Ok(self.engine.steady(|| self.engine.store.followed(&self.stream.id)).await?)
+    }
+
+    async fn row(&self) -> Result<StreamRow> {
+        Ok(self.engine.steady(|| self.engine.store.open_stream(&self.stream.id, self.stream.spec.axis)).await?)
+    }
+
+    /// Notes where the record ends, once and before anything is listed: what changes from then on is told by it.
+    pub(crate) async fn pin(&self) -> Step<()> {
+        if self.followed().await?.upto.is_some() {
+            return Ok(Ok(()));
+        }
+        let mark = match ask(self.engine, async |call| self.changes.mark(call).await).await? {
+            Ok(mark) => mark,
+            Err(end) => return Ok(Err(end)),
+        };
+        let (store, stream) = (&self.engine.store, &self.stream.id);
+        self.engine.steady(|| store.follow_from(stream, &mark.place, mark.objects)).await?;
+        Ok(Ok(()))
+    }
+
+    /// Applies what the record tells since the last time; how many keys are to be fetched.
+    pub(crate) async fn news(&self) -> Step<u64> {
+        let Some(after) = self.followed().await?.upto else { return Ok(Ok(0)) };
+        let now = self.engine.now();
+        let since = match ask(self.engine, async |call| self.changes.since(&after, now, call).await).await? {
+            Ok(since) => since,
+            Err(end) => return Ok(Err(end)),
+        };
+        match since {
+            Since::Told { tidings, upto } if tidings.is_empty() && upto == after => Ok(Ok(0)),
+            Since::Told { tidings, upto } => {
+                let stretch = Stretch { after, upto, tidings, entries: Vec::new(), is_reconciled: false };
+                Ok(Ok(apply(self.engine, self.stream, stretch).await?.wanted))
+            }
+            Since::Expired => self.compare(Why::Expired).await,
+        }
+    }
+
+    /// Compares all rows with everything the remote has; how many keys are to be fetched.
+    pub(crate) async fn compare(&self, why: Why) -> Step<u64> {
+        let Some(after) = self.followed().await?.upto else { return Ok(Ok(0)) };
+        let row = self.row().await?;
+        let from = if row.span.is_empty() { Position(0) } else { row.span.start() };
+        // The mark first: what changes while everything is listed is told by the record from there on.
+        let question = async |call: &_| Ok((self.changes.mark(call).await?, self.changes.census(from, call).await?));
+        let (mark, census) = match ask(self.engine, question).await? {
+            Ok(asked) => asked,
+            Err(end) => return Ok(Err(end)),
+        };
+        let mut tidings = differences(self.engine, self.stream, self.changes, &census).await?;
+        if why == Why::Forced {
+            let audit = rows::audit(self.engine, &self.stream.spec).await?;
+            let damaged: BTreeSet<Key> = audit.damaged.into_keys().filter(|key| census.keys.contains(key)).collect();
+            tidings.retain(|tiding| !damaged.contains(&tiding.key));
+            tidings.extend(damaged.into_iter().map(|key| Tiding {
+                key,
+                edits: Vec::new(),
+                otherwise: Otherwise::Refetch,
+            }));
+        }
+        let entries = vec![reconciled(self.stream, why, &census, self.engine.now())];
+        let stretch = Stretch { after, upto: mark.place, tidings, entries, is_reconciled: true };
+        Ok(Ok(apply(self.engine, self.stream, stretch).await?.wanted))
+    }
+
+    /// Plans what is wanted, from the first object on if nothing was ever planned. The axis ends where it ended when the
+    /// record was begun to be followed: later objects are told by that.
+    pub(crate) async fn plan(&self, range: &Range) -> Step<Position> {
+        let row = self.row().await?;
+        let (head, first) = if row.span.is_empty() {
+            match self.survey().await? {
+                Ok(extent) => extent,
+                Err(end) => return Ok(Err(end)),
+            }
+        } else {
+            (row.span.end(), self.stream.spec.origin)
+        };
+        let wanted: Span = range.resolve(first, head);
+        if !wanted.is_empty() {
+            planner::extend(self.engine, self.stream, &row, wanted, range).await?;
+        }
+        Ok(Ok(head))
+    }
+
+    async fn survey(&self) -> Step<(Position, Position)> {
+        let (source, stream) = (&self.engine.source, self.stream);
+        let survey = match ask(self.engine, async |call| source.survey(&stream.spec.name, call).await).await? {
+            Ok(survey) => survey,
+            Err(end) => return Ok(Err(end)),
+        };
+        if let Some(size) = survey.segment_size.filter(|_| self.engine.settings.sizes.segment.is_none()) {
+            stream.cut_by(size);
+        }
+        Ok(Ok((survey.head, survey.first)))
+    }
+}
+
+/// A stretch of the record, or what takes its place.
+struct Stretch {
+    after: String,
+    upto: String,
+    tidings: Vec<Tiding>,
+    entries: Vec<LedgerEntry>,
+    is_reconciled: bool,
+}
+
+/// Applies a stretch piece by piece; only the last moves the place in the record.
+async fn apply(engine: &Engine, stream: &StreamContext, stretch: Stretch) -> Result<Applied> {
+    let row = engine.steady(|| engine.store.open_stream(&stream.id, stream.spec.axis)).await?;
+    let position = if row.span.is_empty() { Position(0) } else { row.span.end().minus(1) };
+    let Stretch { after, upto, tidings, entries, is_reconciled } = stretch;
+    let mut applied = Applied::default();
+    let mut rest = tidings;
+    loop {
+        let later = rest.split_off(rest.len().min(AT_ONCE));
+        let is_last = later.is_empty();
+        let piece = Arc::new(Tidings {
+            stream: stream.id.clone(),
+            table: stream.spec.table,
+            after: after.clone(),
+            upto: is_last.then(|| upto.clone()),
+            tidings: std::mem::replace(&mut rest, later),
+            position,
+            entries: if is_last { entries.clone() } else { Vec::new() },
+            is_reconciled: is_reconciled && is_last,
+            now: engine.now(),
+        });
+        let done = engine.steady(|| engine.store.apply(piece.clone())).await?;
+        applied.edited += done.edited;
+        applied.wanted += done.wanted;
+        applied.excluded += done.excluded;
+        applied.is_late |= done.is_late;
+        if is_last || done.is_late {
+            return Ok(applied);
+        }
+    }
+}
+
+/// How the rows differ from what the remote has.
+async fn differences(
+    engine: &Engine,
+    stream: &StreamContext,
+    changes: &dyn Changes,
+    census: &Census,
+) -> Result<Vec<Tiding>> {
+    let now = engine.now();
+    let mut tidings = Vec::new();
+    let mut seen: BTreeSet<Key> = BTreeSet::new();
+    let mut after = None;
+    loop {
+        let page = Page { after: after.clone(), limit: PAGE };
+        let rows = engine.steady(|| engine.store.columns(stream.spec.table, changes.compared(), page.clone())).await?;
+        let Some((last, _)) = rows.last() else { break };
+        after = Some(last.clone());
+        for (key, values) in rows {
+            let edits = changes.compare(census, &key, &values, now);
+            if !edits.is_empty() {
+                tidings.push(Tiding { key: key.clone(), edits, otherwise: Otherwise::Ignore });
+            }
+            seen.insert(key);
+        }
+    }
+    for key in census.keys.difference(&seen) {
+        let otherwise = match census.excluded.get(key) {
+            Some(reason) => Otherwise::Exclude { reason },
+            None => Otherwise::Fetch,
+        };
+        tidings.push(Tiding { key: key.clone(), edits: Vec::new(), otherwise });
+    }
+    Ok(tidings)
+}
+
+/// What the ledger says of a comparison.
+fn reconciled(stream: &StreamContext, why: Why, census: &Census, at: Timestamp) -> LedgerEntry {
+    LedgerEntry {
+        at,
+        event_type: "RECONCILED",
+        source: stream.id.source.clone(),
+        entity_type: "stream",
+        entity_id: stream.id.stream.to_string(),
+        payload: json!({ "why": why.as_str(), "listed": census.keys.len(), "excluded": census.excluded.len() }),
+        actor: "highwater".into(),
+    }
+}

@@ -1,0 +1,100 @@
+//! Rows and what belongs to them, against their own checksums and hashes: finds whatever was changed behind our back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use highwater_core::{Key, schema::SideSpec};
+use highwater_sources::StreamSpec;
+use highwater_store::{BlobName, Page};
+
+use crate::{Engine, error::Result};
+
+const PAGE: u32 = 500;
+/// Rows with whole messages beside them.
+const SIDE_PAGE: u32 = 50;
+
+/// What an audit of a stream's rows came to.
+#[derive(Default)]
+pub(crate) struct RowAudit {
+    pub(crate) rows: u64,
+    /// Keys whose rows are not as they were written, and why. Each once.
+    pub(crate) damaged: BTreeMap<Key, &'static str>,
+    /// Contents outside the database that are there, or should be.
+    pub(crate) blobs: u64,
+}
+
+pub(crate) async fn audit(engine: &Engine, spec: &StreamSpec) -> Result<RowAudit> {
+    let mut audit = RowAudit::default();
+    let mut names = BTreeSet::new();
+    let mut after = None;
+    loop {
+        let rows = engine.store.rows(spec.table, Page { after, limit: PAGE }).await?;
+        let Some(last) = rows.last() else { break };
+        after = Some(last.key.clone());
+        for row in rows {
+            audit.rows += 1;
+            if row.body.checksum() != row.row_check {
+                audit.damaged.insert(row.key.clone(), "the row is not the one that was written");
+            }
+            names.insert(row.key);
+        }
+    }
+    for side in spec.sides {
+        audit_side(engine, spec, side, &names, &mut audit).await?;
+    }
+    Ok(audit)
+}
+
+async fn audit_side(
+    engine: &Engine,
+    spec: &StreamSpec,
+    side: &SideSpec,
+    names: &BTreeSet<Key>,
+    audit: &mut RowAudit,
+) -> Result<()> {
+    let mut owners = BTreeSet::new();
+    let mut checked: BTreeMap<String, Option<&'static str>> = BTreeMap::new();
+    let mut after: Option<String> = None;
+    loop {
+        let page = Page { after: after.clone(), limit: SIDE_PAGE };
+        let rows = engine.store.side_rows(side.table, spec.table, page).await?;
+        let Some(last) = rows.last() else { break };
+        after = match &last[0] {
+            highwater_core::Value::Text(key) => Some(key.clone()),
+            _ => break,
+        };
+        for row in &rows {
+            let found = (side.check)(row);
+            let owner = spec.table.key_of_row(&Key::from(found.owner.as_str()));
+            let mut fault = found.fault;
+            if let (None, Some(sha256)) = (fault, found.blob) {
+                audit.blobs += 1;
+                fault = match checked.get(&sha256) {
+                    Some(known) => *known,
+                    None => *checked.entry(sha256.clone()).or_insert(check_blob(engine, &sha256).await),
+                };
+            }
+            if let Some(fault) = fault {
+                audit.damaged.entry(owner.clone()).or_insert(fault);
+            }
+            owners.insert(owner);
+        }
+    }
+    if side.is_required {
+        for key in names.difference(&owners) {
+            audit.damaged.entry(key.clone()).or_insert("what belongs to the row is gone");
+        }
+    }
+    Ok(())
+}
+
+async fn check_blob(engine: &Engine, sha256: &str) -> Option<&'static str> {
+    let blobs = engine.blobs.as_ref()?;
+    let Ok(name) = highwater_core::blob_path(sha256).parse::<BlobName>() else {
+        return Some("an attachment has no name");
+    };
+    match blobs.read(&name).await {
+        Ok(Some(_)) => None,
+        Ok(None) => Some("an attachment is gone"),
+        Err(_) => Some("an attachment is not what was stored"),
+    }
+}

@@ -1,0 +1,145 @@
+//! Lists of message ids, page by page.
+
+use std::collections::BTreeSet;
+
+use highwater_core::{Failure, FailureKind, Key, Span};
+use serde::Deserialize;
+
+use super::{Gmail, query::Query};
+use crate::Call;
+
+/// As many as Gmail gives at once.
+const PAGE: usize = 500;
+/// How often a listing is begun anew because its place was forgotten.
+const RESTARTS: u32 = 5;
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Page {
+    messages: Vec<Named>,
+    next_page_token: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    id: String,
+}
+
+/// Which messages are listed: all that have every one of these.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Which<'a> {
+    pub(super) span: Option<Span>,
+    pub(super) label: Option<&'a str>,
+}
+
+/// What became of a listing with a bound.
+pub(super) enum Listed {
+    All(BTreeSet<Key>),
+    /// There is more than was wished for.
+    More,
+}
+
+impl Gmail {
+    /// All of it. Where a next page begins is written nowhere: if it is a number, whatever leaves the list meanwhile hides
+    /// another one. What takes more than a page is listed twice, and what either names is there.
+    pub(super) async fn list(&self, which: Which<'_>, call: &Call) -> Result<BTreeSet<Key>, Failure> {
+        let mut keys = self.list_once(which, call).await?;
+        if keys.len() >= PAGE {
+            keys.extend(self.list_once(which, call).await?);
+        }
+        Ok(keys)
+    }
+
+    async fn list_once(&self, which: Which<'_>, call: &Call) -> Result<BTreeSet<Key>, Failure> {
+        match self.list_pages(which, u32::MAX, call).await? {
+            Listed::All(keys) => Ok(keys),
+            Listed::More => Err(Failure::new(FailureKind::Internal, "a listing without end")),
+        }
+    }
+
+    /// An empty page may be followed by others: only a page that names no next one is the last.
+    pub(super) async fn list_pages(&self, which: Which<'_>, pages_max: u32, call: &Call) -> Result<Listed, Failure> {
+        let mut keys = BTreeSet::new();
+        let (mut pages, mut restarts) = (0, 0);
+        let mut token: Option<String> = None;
+        loop {
+            if pages >= pages_max {
+                return Ok(Listed::More);
+            }
+            match self.list_page(which, token.as_deref(), call).await {
+                Ok(page) => {
+                    keys.extend(page.messages.iter().map(|named| Key::from(named.id.as_str())));
+                    pages += 1;
+                    match page.next_page_token.filter(|next| !next.is_empty()) {
+                        Some(next) => token = Some(next),
+                        None => return Ok(Listed::All(keys)),
+                    }
+                }
+                // What was listed already stays: a key too many does no harm.
+                Err(failure) if failure.kind == FailureKind::Status && token.is_some() && restarts < RESTARTS => {
+                    restarts += 1;
+                    (token, pages) = (None, 0);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    async fn list_page(&self, which: Which<'_>, token: Option<&str>, call: &Call) -> Result<Page, Failure> {
+        let mut query = Query::new("messages");
+        query.add("maxResults", &PAGE.to_string()).add("includeSpamTrash", "true");
+        if let Some(dates) = which.span.and_then(|span| around(span, self.seconds())) {
+            query.add("q", &dates);
+        }
+        if let Some(label) = which.label {
+            query.add("labelIds", label);
+        }
+        if let Some(token) = token {
+            query.add("pageToken", token);
+        }
+        self.read(query.request(), call, self.costs.list).await
+    }
+
+    /// Whether any message is older.
+    pub(super) async fn has_before(&self, seconds: i64, call: &Call) -> Result<bool, Failure> {
+        let mut token: Option<String> = None;
+        loop {
+            let mut query = Query::new("messages");
+            query.add("maxResults", "1").add("includeSpamTrash", "true").add("q", &format!("before:{seconds}"));
+            if let Some(token) = &token {
+                query.add("pageToken", token);
+            }
+            let page: Page = self.read(query.request(), call, self.costs.list).await?;
+            match (page.messages.is_empty(), page.next_page_token) {
+                (false, _) => return Ok(true),
+                (true, None) => return Ok(false),
+                (true, next) => token = next,
+            }
+        }
+    }
+}
+
+/// Whether the ends belong to it is written nowhere: a second more at each does no harm. A span that begins with all mail
+/// or ends with it has no end there: dates may be odd, and some lie in the future.
+fn around(span: Span, now: i64) -> Option<String> {
+    let after = (span.start().0 > 1).then(|| format!("after:{}", span.start().0 - 1));
+    let before = (span.end().0 <= now).then(|| format!("before:{}", span.end().0 + 1));
+    let dates: Vec<_> = after.into_iter().chain(before).collect();
+    (!dates.is_empty()).then(|| dates.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use highwater_core::Position;
+
+    use super::*;
+
+    #[test]
+    fn a_span_is_asked_for_with_room_at_its_ends_and_open_where_mail_is() {
+        let asked = |start, end| around(Span::new(Position(start), Position(end)), 1000);
+        assert_eq!(asked(100, 200).as_deref(), Some("after:99 before:201"));
+        assert_eq!(asked(0, 200).as_deref(), Some("before:201"));
+        assert_eq!(asked(900, 1001).as_deref(), Some("after:899"));
+        assert_eq!(asked(0, 1001), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! The `raw` field of a message: the mail's bytes in base64, in whichever alphabet and with or without padding.
+
+use base64::{
+    Engine as _,
+    alphabet::{STANDARD, URL_SAFE},
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+
+const CONFIG: GeneralPurposeConfig =
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+const URL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, CONFIG);
+const PLAIN: GeneralPurpose = GeneralPurpose::new(&STANDARD, CONFIG);
+
+/// Where it breaks is not told: the text is somebody's mail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the raw message is not base64")]
+pub struct NotBase64;
+
+/// Padding is optional, white space ignored, and both alphabets are read, even mixed. Text that was cut off within a
+/// byte is refused.
+pub fn decode(text: &str) -> Result<Vec<u8>, NotBase64> {
+    // What Google sends passes at once.
+    URL.decode(text).or_else(|_| PLAIN.decode(normal(text))).map_err(|_| NotBase64)
+}
+
+fn normal(text: &str) -> Vec<u8> {
+    let bytes = text.bytes().filter(|byte| !byte.is_ascii_whitespace());
+    bytes
+        .map(|byte| match byte {
+            b'-' => b'+',
+            b'_' => b'/',
+            other => other,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn both_alphabets_are_read_with_and_without_padding() {
+        for text in ["-_8_Pw", "-_8_Pw==", "+/8/Pw", "+/8/Pw==", "+_8/Pw", " -_\r\n8_\tPw=\n="] {
+            assert_eq!(decode(text), Ok(vec![0xfb, 0xff, 0x3f, 0x3f]), "{text:?}");
+        }
+        assert_eq!(decode(""), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in ["A", "AAAAA", "AA=A", "====", "AA*A", "AA\u{e9}A", "AB", "AAAA=", "AA\0A"] {
+            assert_eq!(decode(text), Err(NotBase64), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_encoded_is_read_back(bytes: Vec<u8>, wrap in 1usize..80) {
+            for text in [URL.encode(&bytes), PLAIN.encode(&bytes)] {
+                prop_assert_eq!(decode(&text), Ok(bytes.clone()));
+                prop_assert_eq!(decode(text.trim_end_matches('=')), Ok(bytes.clone()));
+                let lines: Vec<_> = text.as_bytes().chunks(wrap).map(|line| str::from_utf8(line).unwrap()).collect();
+                prop_assert_eq!(decode(&lines.join("\r\n")), Ok(bytes.clone()));
+            }
+        }
+    }
+}

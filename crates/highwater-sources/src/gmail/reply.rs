@@ -1,0 +1,204 @@
+//! What Gmail's answers mean: for the account, and for who asked. No text of theirs goes any further: it may name an
+//! address.
+
+use std::time::Duration;
+
+use highwater_core::{Failure, FailureKind, Timestamp};
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::{Reading, Response, read_status};
+
+#[derive(Deserialize, Default)]
+struct Envelope {
+    #[serde(default)]
+    error: Problem,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Problem {
+    message: String,
+    status: String,
+    errors: Vec<Reason>,
+    details: Vec<Reason>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Reason {
+    reason: String,
+}
+
+impl Problem {
+    fn read(body: &[u8]) -> Problem {
+        serde_json::from_slice::<Envelope>(body).unwrap_or_default().error
+    }
+
+    /// By whichever of the two generations of errors it is told.
+    fn has(&self, reasons: &[&str]) -> bool {
+        let told = self.errors.iter().chain(&self.details).map(|told| told.reason.as_str());
+        told.chain([self.status.as_str()]).any(|told| reasons.contains(&told))
+    }
+
+    /// One word for people, if it is a plain one.
+    fn word(&self) -> Option<&str> {
+        let told = self.errors.iter().chain(&self.details).map(|told| told.reason.as_str());
+        told.chain([self.status.as_str()]).find(|word| is_plain(word))
+    }
+}
+
+fn is_plain(word: &str) -> bool {
+    (1..=40).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_')
+}
+
+const THROTTLED: &[&str] =
+    &["rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded", "RATE_LIMIT_EXCEEDED", "RESOURCE_EXHAUSTED"];
+const DAILY: &[&str] = &["dailyLimitExceeded"];
+/// A day's quota does not come back in minutes, but nobody says when.
+const DAILY_PAUSE: Duration = Duration::from_secs(900);
+/// The time in a text may be wrong; nobody was seen locked out for longer.
+const PAUSE_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// "Too much" comes as 403 and as 429, and when to come back may stand in the text.
+pub(super) fn classify(response: &Response, now: Timestamp) -> Reading {
+    match response.status {
+        StatusCode::FORBIDDEN => {
+            let problem = Problem::read(&response.body);
+            if problem.has(DAILY) {
+                return Reading::Throttled {
+                    retry_after: Some(retry_after(&problem.message, now).unwrap_or(DAILY_PAUSE)),
+                };
+            }
+            if problem.has(THROTTLED) {
+                return Reading::Throttled { retry_after: retry_after(&problem.message, now) };
+            }
+            Reading::Served
+        }
+        StatusCode::TOO_MANY_REQUESTS => match read_status(response, now) {
+            Reading::Throttled { retry_after: None } => {
+                Reading::Throttled { retry_after: retry_after(&Problem::read(&response.body).message, now) }
+            }
+            reading => reading,
+        },
+        _ => read_status(response, now),
+    }
+}
+
+/// From `… Retry after 2026-03-01T10:15:00.000Z`.
+fn retry_after(message: &str, now: Timestamp) -> Option<Duration> {
+    let (_, rest) = message.split_once("Retry after ")?;
+    let word = rest.split_whitespace().next()?.trim_end_matches(['.', ',', ')']);
+    let until: jiff::Timestamp = word.parse().ok()?;
+    let until = Timestamp::from_millis(until.as_millisecond());
+    // A millisecond more than said: the other clock cuts them off.
+    (until > now).then(|| (until.since(now) + Duration::from_millis(1)).min(PAUSE_MAX))
+}
+
+/// The body of an answer, if it is one.
+pub(super) fn expect_ok(response: &Response) -> Result<&[u8], Failure> {
+    match response.status {
+        StatusCode::OK => Ok(&response.body),
+        status => Err(failure(status, &response.body)),
+    }
+}
+
+const UNUSABLE: &[(&[&str], &str)] = &[
+    (
+        &["insufficientPermissions", "ACCESS_TOKEN_SCOPE_INSUFFICIENT"],
+        "the token may not read mail: the scope gmail.readonly is missing",
+    ),
+    (&["accessNotConfigured", "SERVICE_DISABLED"], "the Gmail API is not switched on for the project of this client"),
+];
+
+fn failure(status: StatusCode, body: &[u8]) -> Failure {
+    let problem = Problem::read(body);
+    if status == StatusCode::FORBIDDEN {
+        if let Some((_, why)) = UNUSABLE.iter().find(|(reasons, _)| problem.has(reasons)) {
+            return Failure::new(FailureKind::Credentials, *why);
+        }
+        if problem.message.starts_with("Delegation denied") {
+            return Failure::new(FailureKind::Credentials, "the token is for another mailbox");
+        }
+    }
+    let kind = match status {
+        StatusCode::UNAUTHORIZED => FailureKind::Credentials,
+        StatusCode::FORBIDDEN => FailureKind::Denied,
+        StatusCode::NOT_FOUND | StatusCode::GONE => FailureKind::NotFound,
+        status if status.is_server_error() => FailureKind::Server,
+        // Mostly of the moment: one or two in a hundred for some users.
+        _ if problem.has(&["failedPrecondition", "FAILED_PRECONDITION"]) => FailureKind::Server,
+        _ => FailureKind::Status,
+    };
+    let message = match problem.word() {
+        Some(word) => format!("status {} ({word})", status.as_u16()),
+        None => format!("status {}", status.as_u16()),
+    };
+    Failure::new(kind, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::HeaderMap;
+
+    use super::*;
+
+    /// 2026-03-01T10:00:00Z
+    const NOW: Timestamp = Timestamp::from_millis(1_772_359_200_000);
+
+    fn response(status: u16, body: &str) -> Response {
+        let status = StatusCode::from_u16(status).unwrap();
+        Response { status, headers: HeaderMap::new(), body: Bytes::copy_from_slice(body.as_bytes()) }
+    }
+
+    fn error(code: u16, reason: &str, message: &str) -> Response {
+        let body = serde_json::json!({"error": {"code": code, "message": message,
+            "errors": [{"message": message, "domain": "usageLimits", "reason": reason}]}});
+        response(code, &body.to_string())
+    }
+
+    #[test]
+    fn too_much_is_known_by_its_reason() {
+        let slow = Reading::Throttled { retry_after: None };
+        for reason in ["rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded"] {
+            assert_eq!(classify(&error(403, reason, "x"), NOW), slow, "{reason}");
+        }
+        let newer = r#"{"error":{"code":403,"status":"PERMISSION_DENIED","message":"m",
+            "details":[{"@type":"ErrorInfo","reason":"RATE_LIMIT_EXCEEDED"}]}}"#;
+        assert_eq!(classify(&response(403, newer), NOW), slow);
+        assert_eq!(classify(&response(429, "not even JSON"), NOW), slow);
+        let daily = Reading::Throttled { retry_after: Some(DAILY_PAUSE) };
+        assert_eq!(classify(&error(403, "dailyLimitExceeded", "Daily Limit Exceeded"), NOW), daily);
+        for reason in ["insufficientPermissions", "forbidden", "accessNotConfigured"] {
+            assert_eq!(classify(&error(403, reason, "x"), NOW), Reading::Served, "{reason}");
+        }
+        assert_eq!(classify(&error(503, "backendError", "x"), NOW), Reading::Failed);
+    }
+
+    #[test]
+    fn the_time_in_the_text_is_waited_for() {
+        let text = "User-rate limit exceeded.  Retry after 2026-03-01T10:15:00.000Z";
+        let wait = Reading::Throttled { retry_after: Some(Duration::from_millis(900_001)) };
+        for code in [403, 429] {
+            assert_eq!(classify(&error(code, "rateLimitExceeded", text), NOW), wait);
+        }
+        let past = "User-rate limit exceeded.  Retry after 2020-03-01T10:15:00.000Z";
+        assert_eq!(classify(&error(429, "x", past), NOW), Reading::Throttled { retry_after: None });
+    }
+
+    #[test]
+    fn no_text_of_the_remote_is_told() {
+        let kind = |response: &Response| expect_ok(response).unwrap_err().kind;
+        let denied = error(403, "forbidden", "Delegation denied for ann@example.com");
+        assert_eq!(kind(&denied), FailureKind::Credentials);
+        assert_eq!(kind(&error(403, "insufficientPermissions", "x")), FailureKind::Credentials);
+        assert_eq!(kind(&error(404, "notFound", "x")), FailureKind::NotFound);
+        let odd = error(400, "bob@example.com", "Invalid bob@example.com");
+        assert_eq!(expect_ok(&odd).unwrap_err().message, "status 400");
+        assert_eq!(
+            expect_ok(&error(400, "failedPrecondition", "x")).unwrap_err().message,
+            "status 400 (failedPrecondition)"
+        );
+    }
+}

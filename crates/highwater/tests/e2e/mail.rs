@@ -1,0 +1,10 @@
+//! Mailboxes: the binary against the simulated Gmail.
+
+mod changes;
+mod desk;
+mod doors;
+mod kill;
+mod letters;
+mod mirror;
+mod secrets;
+mod sync;
