@@ -8,8 +8,8 @@ use super::stage::{ACCOUNT, Stage};
 
 /// Beginnings of tokens, and what they are got with.
 const TOKENS: [&str; 4] = ["ya29.", "sim-access-token", "sim-refresh-token", "sim-secret"];
-/// Shorter ones are words that appear anyway.
-const TELLING: usize = 9;
+/// Shorter ones are words that appear anyway, unless they are addresses.
+const TELLING: usize = 16;
 
 pub(super) fn check(db: &Connection, stage: &Stage) {
     let told = [stage.said(), books(db)].concat();
@@ -36,6 +36,6 @@ fn private(db: &Connection) -> BTreeSet<String> {
         UNION SELECT value FROM mail_messages, json_each(to_emails)";
     let mut statement = db.prepare(sql).unwrap();
     let found = statement.query_map([], |row| row.get::<_, Option<String>>(0)).unwrap();
-    let texts = found.filter_map(Result::unwrap).filter(|text| text.len() >= TELLING);
+    let texts = found.filter_map(Result::unwrap).filter(|text| text.len() >= TELLING || text.contains('@'));
     texts.chain([ACCOUNT.to_owned()]).collect()
 }
