@@ -36,7 +36,7 @@ fn figures_of_all_sources_add_up_and_ages_are_the_worst() {
         ("realtime_update_age_seconds_bucket{le=\"60\"}", 1.0),
         ("realtime_update_age_seconds_bucket{le=\"900\"}", 2.0),
         ("realtime_update_age_seconds_bucket{le=\"+Inf\"}", 2.0),
-        ("realtime_update_age_seconds_sum", 177.0),
+        ("realtime_update_age_seconds_sum", 649.0),
         ("realtime_update_age_seconds_count", 2.0),
         ("realtime_blind_windows_open", 11.0),
         ("catchup_dead_letters_total", 22.0),
