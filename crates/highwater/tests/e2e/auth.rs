@@ -8,7 +8,7 @@ use std::{fs, path::Path, process::Command};
 use crate::support::{Done, Home, Sim, program};
 
 /// What no output may repeat.
-const CLIENT_SECRET: &str = "canary-client-secret";
+const CLIENT_SECRET: &str = "sim-secret";
 const REFRESH_TOKEN: &str = "sim-refresh-token";
 
 /// A mailbox, and a configuration that knows it.
@@ -93,7 +93,9 @@ fn a_token_may_come_by_standard_input_or_in_google_s_json_with_its_client() {
     post.home.launch(piped).wait().exits(0);
     post.configure("ann@example.com", "");
     post.import().exits(2).complains(&["there is no OAuth client", "--client-secret"]);
-    let json = format!("{{\"refresh_token\":\"{REFRESH_TOKEN}\",\"client_id\":\"a\",\"client_secret\":\"b\"}}");
+    let json = format!(
+        "{{\"refresh_token\":\"{REFRESH_TOKEN}\",\"client_id\":\"sim-client\",\"client_secret\":\"{CLIENT_SECRET}\"}}"
+    );
     post.home.write("token.txt", &json);
     post.import().exits(0);
     post.expire();

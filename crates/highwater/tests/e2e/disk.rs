@@ -10,7 +10,7 @@ const ITEMS: u32 = 12_000;
 fn a_file_that_may_not_grow_ends_the_run_with_a_reason_and_costs_nothing_stored() {
     let sim = Sim::start(ITEMS, "none");
     let home = Home::new(&sim.url(), FAST);
-    let mut command = home.shielded(Path::new("prlimit"), &["--fsize=1500000"]);
+    let mut command = home.shielded(Path::new("prlimit"), &["--fsize=3000000"]);
     command.arg(program()).args(["sync", "hn"]).env("HIGHWATER_STORE_PATIENCE", "2s");
     let running = home.launch(command);
     running.wait().exits(1).complains(&["the store cannot write", "error: the store failed", "hint: make room"]);

@@ -12,7 +12,7 @@ fn a_second_sync_is_refused_at_once_while_readers_are_welcome() {
     until("the first items", Duration::from_secs(30), || (sim.item_requests() >= 300).then_some(()));
 
     let pid = running.id().to_string();
-    home.run(&["sync", "hn"]).exits(1).complains(&[&format!("pid {pid}"), "hint: "]);
+    home.run(&["sync", "hn"]).exits(1).complains(&[&format!("process {pid}"), "hint: "]);
     home.run(&["dead-letters", "replay", "hn"]).exits(1).complains(&[&pid]);
 
     let status = home.status();
