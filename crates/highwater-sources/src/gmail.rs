@@ -96,6 +96,9 @@ fn is_passing(kind: FailureKind) -> bool {
     matches!(kind, K::Connect | K::Timeout | K::Broken | K::Server | K::Malformed)
 }
 
+/// A token may end while its request waits at a closed gate, also a second time. Who is refused more often is so for a
+/// reason.
+const RENEWALS: u32 = 3;
 /// Long listings are cut in two.
 const PAGES_MAX: u32 = 20;
 /// A mailbox so small is listed at once.
@@ -122,14 +125,16 @@ impl Gmail {
     }
 
     /// One request with a token that is good now. What is throttled may be sent again much later, with a token that was
-    /// good then; hence the second try.
+    /// good then; hence the other tries.
     async fn ask(&self, request: Request, call: &Call, cost: f64) -> Result<Response, Failure> {
-        let token = self.bearer.token().await?;
-        let response = self.gateway.get(signed(request.clone(), &token), call, cost).await?;
-        if response.status != StatusCode::UNAUTHORIZED {
-            return Ok(response);
+        let mut token = self.bearer.token().await?;
+        for _ in 0..RENEWALS {
+            let response = self.gateway.get(signed(request.clone(), &token), call, cost).await?;
+            if response.status != StatusCode::UNAUTHORIZED {
+                return Ok(response);
+            }
+            token = self.bearer.refused(&token).await?;
         }
-        let token = self.bearer.refused(&token).await?;
         Ok(self.gateway.get(signed(request, &token), call, cost).await?)
     }
 
@@ -163,12 +168,14 @@ impl Gmail {
     }
 
     async fn ask_for(&self, key: &Key, call: &Call) -> Result<Response, Fetched> {
-        let token = self.bearer.token().await.map_err(Fetched::Failed)?;
-        let response = self.get_with(&token, key, call).await?;
-        if response.status != StatusCode::UNAUTHORIZED {
-            return Ok(response);
+        let mut token = self.bearer.token().await.map_err(Fetched::Failed)?;
+        for _ in 0..RENEWALS {
+            let response = self.get_with(&token, key, call).await?;
+            if response.status != StatusCode::UNAUTHORIZED {
+                return Ok(response);
+            }
+            token = self.bearer.refused(&token).await.map_err(Fetched::Failed)?;
         }
-        let token = self.bearer.refused(&token).await.map_err(Fetched::Failed)?;
         self.get_with(&token, key, call).await
     }
 

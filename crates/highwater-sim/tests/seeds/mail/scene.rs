@@ -225,7 +225,7 @@ fn habits(dice: &Dice) -> String {
         date = dice.one_of(&["internal", "internal", "header"]),
         bare = dice.one_of(&["0.0", "0.3"]),
         swapped = dice.one_of(&["0.0", "0.1"]),
-        lifetime = dice.one_of(&[60, 3_600]),
+        lifetime = dice.one_of(&[300, 3_600]),
     )
 }
 
