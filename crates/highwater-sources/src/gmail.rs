@@ -99,6 +99,7 @@ fn is_passing(kind: FailureKind) -> bool {
 /// A token may end while its request waits at a closed gate, also a second time. Who is refused more often is so for a
 /// reason.
 const RENEWALS: u32 = 3;
+
 /// Long listings are cut in two.
 const PAGES_MAX: u32 = 20;
 /// A mailbox so small is listed at once.
