@@ -79,7 +79,8 @@ impl Edit {
     }
 }
 
-/// The members of a list; none if it is none.
+/// The members of a list; none if it is none. A list that was damaged keeps its row from passing its own check, which is
+/// where that is told.
 pub fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::Json(json) => serde_json::from_str(json).unwrap_or_default(),

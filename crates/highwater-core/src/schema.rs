@@ -33,6 +33,10 @@ pub struct Column {
     pub role: Role,
 }
 
+pub const fn column(name: &'static str, kind: ColumnType, role: Role) -> Column {
+    Column { name, kind, role }
+}
+
 /// An ordered list of numbers kept as rows of their own: parent, member, place in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edges {

@@ -238,6 +238,7 @@ impl Service {
     async fn say_goodbye(&self) {
         let farewell = async {
             if let Some(until) = self.heard_until() {
+                // Not noted, the next start takes the time since as blind, which costs a look and loses nothing.
                 self.engine.store.heard(&self.heard(until)).await.ok();
             }
             self.drop_role().await;

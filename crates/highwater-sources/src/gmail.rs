@@ -127,7 +127,7 @@ impl Gmail {
 
     /// One request with a token that is good now. What is throttled may be sent again much later, with a token that was
     /// good then; hence the other tries.
-    async fn ask(&self, request: Request, call: &Call, cost: f64) -> Result<Response, Failure> {
+    async fn ask(&self, request: Request, call: &Call, cost: f64) -> Result<Response, GatewayError> {
         let mut token = self.bearer.token().await?;
         for _ in 0..RENEWALS {
             let response = self.gateway.get(signed(request.clone(), &token), call, cost).await?;
@@ -136,7 +136,7 @@ impl Gmail {
             }
             token = self.bearer.refused(&token).await?;
         }
-        Ok(self.gateway.get(signed(request, &token), call, cost).await?)
+        self.gateway.get(signed(request, &token), call, cost).await
     }
 
     /// An answer that is no message, read. Lists are made of many of these, so that one that fails for a moment may not
@@ -149,7 +149,7 @@ impl Gmail {
                     serde_json::from_slice(body)
                         .map_err(|_| Failure::new(FailureKind::Malformed, "the answer is not what was asked for"))
                 }),
-                Err(failure) => Err(failure),
+                Err(error) => Err(error.into()),
             };
             match (read, waits.next()) {
                 (Err(failure), Some(wait)) if is_passing(failure.kind) => self.gateway.clock().sleep(*wait).await,
@@ -164,28 +164,11 @@ impl Gmail {
         if let Some(reason) = left_out.and_then(|left_out| left_out.get(key)) {
             return (key.clone(), Err(Fetched::Excluded { reason }));
         }
-        let reply = self.ask_for(key, call).await;
-        (key.clone(), reply)
-    }
-
-    async fn ask_for(&self, key: &Key, call: &Call) -> Result<Response, Fetched> {
-        let mut token = self.bearer.token().await.map_err(Fetched::Failed)?;
-        for _ in 0..RENEWALS {
-            let response = self.get_with(&token, key, call).await?;
-            if response.status != StatusCode::UNAUTHORIZED {
-                return Ok(response);
-            }
-            token = self.bearer.refused(&token).await.map_err(Fetched::Failed)?;
-        }
-        self.get_with(&token, key, call).await
-    }
-
-    async fn get_with(&self, token: &Token, key: &Key, call: &Call) -> Result<Response, Fetched> {
-        let request = signed(message::request(key), token);
-        self.gateway.get(request, call, self.costs.get).await.map_err(|error| match error {
+        let reply = self.ask(message::request(key), call, self.costs.get).await.map_err(|error| match error {
             GatewayError::Failed(failure) => Fetched::Failed(failure),
             GatewayError::Stopped(_) => Fetched::Skipped,
-        })
+        });
+        (key.clone(), reply)
     }
 
     /// What came in within a span.

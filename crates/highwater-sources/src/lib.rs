@@ -4,6 +4,7 @@ mod call;
 mod changes;
 mod clock;
 mod decoding;
+mod escape;
 mod gateway;
 pub mod gmail;
 mod hn;

@@ -9,11 +9,11 @@ use serde_json::{json, value::RawValue};
 
 use super::{
     Mailbox, Policy, mime, packed,
-    query::{Query, escaped},
+    query::Query,
     raw,
     schema::{ATTACHMENTS, RAW},
 };
-use crate::{Fetched, Request, text};
+use crate::{Fetched, Request, escape::escaped, text};
 
 pub(super) fn request(key: &Key) -> Request {
     let mut query = Query::new(&format!("messages/{}", escaped(&key.to_string())));

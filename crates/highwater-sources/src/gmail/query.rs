@@ -1,8 +1,6 @@
 //! Paths and queries of Gmail's API, escaped.
 
-use std::fmt::Write;
-
-use crate::Request;
+use crate::{Request, escape::escaped};
 
 pub(super) struct Query {
     path: String,
@@ -25,16 +23,4 @@ impl Query {
     pub(super) fn request(self) -> Request {
         Request::get(self.path)
     }
-}
-
-pub(super) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
-            escaped.push(char::from(byte));
-        } else {
-            write!(escaped, "%{byte:02X}").expect("a string takes everything");
-        }
-    }
-    escaped
 }

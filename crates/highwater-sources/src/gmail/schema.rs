@@ -1,19 +1,17 @@
 //! The tables of mail.
 
-use highwater_core::schema::{
-    Column,
-    ColumnType::{self, Bool, Bytes, Int, Json, Text, Time},
-    Derived,
-    Role::{self, Content, Key, Mutable},
-    SideCheck, SideSpec, SideTable, Table,
+use highwater_core::{
+    Value, blob_path,
+    schema::{
+        Column,
+        ColumnType::{Bool, Bytes, Int, Json, Text, Time},
+        Derived,
+        Role::{Content, Key, Mutable},
+        SideCheck, SideSpec, SideTable, Table, column,
+    },
 };
-use highwater_core::{Value, blob_path};
 
 use super::{message::hex, packed::unpack, threads};
-
-const fn column(name: &'static str, kind: ColumnType, role: Role) -> Column {
-    Column { name, kind, role }
-}
 
 const MESSAGE_COLUMNS: &[Column] = &[
     column("id", Text, Key),

@@ -1,12 +1,11 @@
 //! The tables of Hacker News.
 
 use highwater_core::schema::{
-    Column, ColumnType, Edges,
-    Role::{self, Content, Key, Mutable},
-    Table,
+    ColumnType::{Bool, Int, Ints, Json, Text},
+    Edges,
+    Role::{Content, Key, Mutable},
+    Table, column,
 };
-
-use ColumnType::{Bool, Int, Ints, Json, Text};
 
 pub(super) static ITEMS: Table = Table {
     name: "hn_items",
@@ -55,10 +54,6 @@ pub(super) static USERS: Table = Table {
 pub(super) const ID: usize = 0;
 pub(super) const TIME: usize = 3;
 pub(super) const TEXT: usize = 6;
-
-const fn column(name: &'static str, kind: ColumnType, role: Role) -> Column {
-    Column { name, kind, role }
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,6 @@
 //! Users: which names can be asked for, how, and what the answer says.
 
-use std::{borrow::Cow, fmt::Write};
+use std::borrow::Cow;
 
 use highwater_core::{Failure, FailureKind, Key, Record, Value};
 
@@ -8,7 +8,7 @@ use super::{
     decode,
     schema::{self, USERS},
 };
-use crate::{Fetched, Request};
+use crate::{Fetched, Request, escape::escaped};
 
 /// Four times what the site allows.
 const NAME_CHARS_MAX: usize = 64;
@@ -42,18 +42,6 @@ fn name(key: &Key) -> Cow<'_, str> {
         Key::Text(name) => Cow::Borrowed(name),
         Key::Number(number) => Cow::Owned(number.to_string()),
     }
-}
-
-fn escaped(name: &str) -> String {
-    let mut escaped = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
-            escaped.push(char::from(byte));
-        } else {
-            write!(escaped, "%{byte:02X}").expect("a string takes everything");
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     Applied, Followed, Page, Tidings,
-    rules::{self, SegmentRow, TOLD, Then, key_column, key_of, note_entry},
+    rules::{self, SegmentRow, TOLD, Then, key_column, key_of, kinds_of, note_entry},
 };
 
 pub(super) async fn followed(db: &Db, stream: &StreamId) -> Sql<Followed> {
@@ -284,14 +284,6 @@ pub(super) async fn side_rows(
         side.columns.iter().enumerate().map(|(place, column)| value_of(column.kind, row, place)).collect()
     };
     rows.iter().map(row).collect()
-}
-
-fn kinds_of(table: &Table, columns: &[&'static str]) -> Sql<Vec<ColumnType>> {
-    let kind = |name: &&'static str| match table.position(name) {
-        Some(place) => Ok(table.columns[place].kind),
-        None => Err(Fault::refused(format!("{} has no column {name}", table.name))),
-    };
-    columns.iter().map(kind).collect()
 }
 
 /// The rows of a source after a key. Bounds are sent as arrays of at most one: of any type, and none is no bound.

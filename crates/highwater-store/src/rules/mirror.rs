@@ -5,10 +5,10 @@ use std::{borrow::Cow, collections::BTreeSet};
 use highwater_core::{
     Ages, BatchCounts, Body, Change, Edit, Key, Note, Record, Settlement, StreamId, Timestamp, Value, Verdict,
     planted::{Bug, planted},
-    schema::{Column, Table},
+    schema::{Column, ColumnType, Table},
 };
 
-use crate::LedgerEntry;
+use crate::{ErrorKind, LedgerEntry, Result, StoreError};
 
 /// What storing a batch of records did.
 #[derive(Clone, Debug, Default)]
@@ -163,6 +163,15 @@ pub(crate) fn place(record: &Record) -> (&'static str, &Key) {
 /// The column that names a row. Sources describe tables with exactly one.
 pub(crate) fn key_column(table: &'static Table) -> &'static Column {
     table.key_columns().next().expect("a table names the column of its key").1
+}
+
+/// What the columns of these names hold.
+pub(crate) fn kinds_of(table: &Table, columns: &[&'static str]) -> Result<Vec<ColumnType>> {
+    let kind = |name: &&'static str| match table.position(name) {
+        Some(place) => Ok(table.columns[place].kind),
+        None => Err(StoreError::new(ErrorKind::Refused, format!("{} has no column {name}", table.name))),
+    };
+    columns.iter().map(kind).collect()
 }
 
 /// The key that a value names. A text column may hold digits, which are a number to us.

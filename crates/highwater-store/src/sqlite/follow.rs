@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{
     commit::{count_unresolved, reconsider},
     edits::{self, Edited},
-    error::{Fault, Sql},
+    error::Sql,
     exceptions,
     segments::{self, time},
     session::Session,
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Applied, Followed, Page, Tidings,
-    rules::{self, TOLD, Then, key_column, key_of},
+    rules::{self, TOLD, Then, key_column, key_of, kinds_of},
 };
 
 pub(super) fn followed(db: &Connection, stream: &StreamId) -> Sql<Followed> {
@@ -213,14 +213,6 @@ fn condition(key: &str, has_after: bool, has_scope: bool) -> String {
 
 pub(super) fn bounds(table: &Table) -> [Option<String>; 2] {
     table.bounds().map_or([None, None], |bounds| bounds.map(Some))
-}
-
-fn kinds_of(table: &Table, columns: &[&'static str]) -> Sql<Vec<highwater_core::schema::ColumnType>> {
-    let kind = |name: &&'static str| match table.position(name) {
-        Some(place) => Ok(table.columns[place].kind),
-        None => Err(Fault::refused(format!("{} has no column {name}", table.name))),
-    };
-    columns.iter().map(kind).collect()
 }
 
 pub(super) fn cut(db: &Connection, lease: &Lease, at: Position) -> Sql<()> {

@@ -5,12 +5,8 @@ pub mod mail;
 
 use highwater_core::{
     Body, Key, Record, Value,
-    schema::{Column, ColumnType, Edges, Role, Table},
+    schema::{ColumnType, Edges, Role, Table, column},
 };
-
-const fn column(name: &'static str, kind: ColumnType, role: Role) -> Column {
-    Column { name, kind, role }
-}
 
 pub static ITEMS: Table = Table {
     name: "hn_items",

@@ -1,14 +1,11 @@
 //! Names and values in a query or a form.
 
+use crate::escape::escaped;
+
 /// `a=1&b=x%20y`
 pub(super) fn encode(pairs: &[(&str, &str)]) -> String {
     let pairs: Vec<_> = pairs.iter().map(|(name, value)| format!("{name}={}", escaped(value))).collect();
     pairs.join("&")
-}
-
-fn escaped(text: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-    text.bytes().map(|byte| if is_plain(byte) { char::from(byte).into() } else { format!("%{byte:02X}") }).collect()
 }
 
 /// The first value of a name.

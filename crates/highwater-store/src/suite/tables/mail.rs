@@ -8,13 +8,12 @@ use highwater_core::{
         ColumnType::{Bool, Bytes, Int, Json, Text, Time},
         Derived,
         Role::{Content, Key as Name, Mutable},
-        SideTable, Table,
+        SideTable, Table, column,
     },
     texts,
 };
 use serde_json::json;
 
-use super::column;
 use crate::suite::scene::at;
 
 const MESSAGE_COLUMNS: &[Column] = &[
