@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use futures_util::future::try_join;
+use futures_util::future::{try_join, try_join3};
 use highwater_core::{Epoch, Exception, Lease, LeaseState, SegmentId, SegmentStatus, Timestamp};
 use tokio_postgres::types::Type;
 
@@ -103,6 +103,17 @@ fn statement(abandoned: Abandoned) -> String {
     )
 }
 
+/// Ends the sessions that hold on to an ended lease and wait for a client that says nothing more. In the middle of a
+/// COPY no timeout of the server applies: a process that is stopped there would keep its segments for as long as it
+/// sleeps. What they held is there for the next claim. Looks at the sessions only if there is such a lease.
+const END_SLEEPERS: &str = "
+    SELECT (
+        SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+        WHERE backend_xid = s.xmax AND wait_event = 'ClientRead' AND usename = current_user
+    ) FROM ingest_segments AS s
+    WHERE source = $1 AND stream = $2 AND status = 'in_progress'
+      AND heartbeat_at <= COALESCE($3, clock_timestamp()) - $4 * interval '1 millisecond'";
+
 /// `now` is none for the server's clock. Retries are due by the caller's, who set their time.
 pub(super) async fn claim(
     db: &Db,
@@ -124,7 +135,16 @@ pub(super) async fn claim(
         (&epoch_step(claim) as _, Type::INT8),
     ];
     let statement = statement(abandoned);
-    let ((), rows) = try_join(db.begin_lightly(), db.query(&statement, &params)).await?;
+    let ending = async {
+        match abandoned {
+            Abandoned::LookedFor => {
+                let params = [&params[0], &params[1], &params[5], &params[6]].map(Clone::clone);
+                db.query(END_SLEEPERS, &params).await.map(drop)
+            }
+            Abandoned::Passed => Ok(()),
+        }
+    };
+    let ((), rows, ()) = try_join3(db.begin_lightly(), db.query(&statement, &params), ending).await?;
     let mut claimed = Vec::with_capacity(rows.len());
     for row in &rows {
         let rank = (row.try_get::<_, i32>(11)?, super::cells::time(row, 12)?, row.try_get::<_, i64>(13)?);

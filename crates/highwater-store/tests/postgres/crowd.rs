@@ -15,7 +15,7 @@ use highwater_store::{
     },
 };
 
-use crate::ground::Ground;
+use crate::ground::{Ground, connect};
 
 async fn stores(ground: &Ground, count: usize) -> Vec<PostgresStore> {
     join_all((0..count).map(|_| ground.store())).await
@@ -271,6 +271,35 @@ async fn a_connection_cut_in_the_middle_of_a_commit_heals() {
     commit().await.unwrap();
     assert_eq!(scene.close(&lease, DeadLetterPolicy::Hold, at(2)).await.unwrap_err().kind, ErrorKind::Unaccounted);
     assert_eq!((scene.row().await.stored, scene.row().await.frontier), (1, Position(0)));
+    drop(scene);
+    ground.leave().await;
+}
+
+#[tokio::test]
+async fn who_falls_asleep_in_the_middle_of_a_copy_is_parted_from_its_segments() {
+    let ground = Ground::new().await;
+    let scene = Scene::planned(ground.lab().await, 0, 10, 10).await;
+    let lease = scene.claim_one(at(0)).await.lease;
+    let asleep = connect(&highwater_pg_server::url_for_tests()).await;
+    let [path] = ground.cells("SHOW search_path").await.try_into().unwrap();
+    let lock = format!("SET search_path = {path}; BEGIN; SELECT 1 FROM ingest_segments FOR UPDATE");
+    asleep.batch_execute(&lock).await.unwrap();
+    let copy = format!("COPY {} FROM STDIN", ITEMS.name);
+    let sink = asleep.copy_in::<_, bytes::Bytes>(&copy).await.unwrap();
+
+    assert_eq!(scene.claim("other", 1, at(59)).await, [], "a lease that holds parts nobody from anything");
+    assert!(!asleep.is_closed());
+    let taken = tokio::time::timeout(Duration::from_secs(20), async {
+        loop {
+            if let Some(taken) = scene.claim("other", 1, at(0) + TTL).await.pop() {
+                return taken;
+            }
+        }
+    });
+    let taken = taken.await.expect("the sleeper's session is ended");
+    assert_eq!((taken.lease.segment, taken.lease.epoch.0), (lease.segment, lease.epoch.0 + 1));
+    drop(sink);
+    assert!(asleep.batch_execute("SELECT 1").await.is_err(), "its session has ended");
     drop(scene);
     ground.leave().await;
 }
