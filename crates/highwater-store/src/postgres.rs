@@ -19,6 +19,7 @@ mod alerts;
 mod cells;
 mod claim;
 mod close;
+mod closer;
 mod columns;
 mod commit;
 mod compact;
@@ -75,6 +76,7 @@ pub use open::{LeaseClock, PostgresOptions};
 
 use self::{
     claim::{Abandoned, Glances},
+    closer::Closer,
     group::COLLISIONS_MAX,
     job::Job,
     link::Db,
@@ -90,6 +92,7 @@ use crate::{
 pub struct PostgresStore {
     pool: Pool,
     writer: Writer,
+    closer: Closer,
     mode: Mode,
     clock: LeaseClock,
     glances: Glances,
@@ -102,7 +105,8 @@ impl PostgresStore {
     pub async fn open(options: PostgresOptions) -> Result<PostgresStore> {
         let (pool, name) = open::open(&options).await?;
         let PostgresOptions { mode, clock, group, .. } = options;
-        Ok(PostgresStore { pool, writer: Writer::new(group), mode, clock, glances: Glances::default(), name })
+        let (writer, closer, glances) = (Writer::new(group), Closer::default(), Glances::default());
+        Ok(PostgresStore { pool, writer, closer, mode, clock, glances, name })
     }
 
     async fn to_read(&self, doing: &str) -> Result<(Seat<'_>, Db)> {
@@ -211,7 +215,10 @@ impl Store for PostgresStore {
     }
 
     fn close(&self, close: Close) -> BoxFuture<'_, Result<Closed>> {
-        transact!(self, to_write, "closing a segment", |db| close::close(db, &close))
+        Box::pin(async move {
+            self.check_writable("closing a segment")?;
+            self.closer.submit(&self.pool, close).await
+        })
     }
 
     fn release<'a>(&'a self, leases: &'a [Lease]) -> BoxFuture<'a, Result<()>> {

@@ -59,6 +59,7 @@ cases! { ($)
         a_late_commit_is_fenced_off
         a_silent_segment_is_taken_over_after_its_ttl
         a_released_segment_keeps_what_is_committed
+        rows_are_counted_once_whether_their_segment_is_at_work_or_not
         due_retries_go_first_then_the_abandoned_then_the_lowest
         neither_what_is_new_nor_what_is_looked_at_again_waits_for_the_other
         only_what_is_due_is_handed_out;
@@ -70,6 +71,7 @@ cases! { ($)
         fifty_million_ids_are_cut_quickly;
     frontier:
         the_frontier_crosses_only_a_gap_free_prefix
+        segments_closed_at_once_are_judged_each_by_itself
         dead_letters_hold_the_frontier_or_are_passed
         a_rescan_never_moves_the_frontier
         a_rescan_heals_a_held_segment

@@ -8,6 +8,9 @@ ALTER TABLE ingest_segments ADD COLUMN rescan_id {int};
 -- Rows brought, also those that were the same, and how many of them differed from what was stored.
 ALTER TABLE ingest_segments ADD COLUMN seen_count {int} NOT NULL DEFAULT 0;
 ALTER TABLE ingest_segments ADD COLUMN changed_count {int} NOT NULL DEFAULT 0;
+-- Rows of a segment at work that its stream does not count yet: commits of many segments need not queue for the
+-- stream's row. None once it is put down.
+ALTER TABLE ingest_segments ADD COLUMN uncounted {int} NOT NULL DEFAULT 0;
 
 CREATE INDEX segments_of_rescans ON ingest_segments (rescan_id, status) WHERE rescan_id IS NOT NULL;
 CREATE INDEX segments_again ON ingest_segments (source, stream, start_pos, segment_id)

@@ -2,7 +2,8 @@
 //! What the feed told has no lease, and comes along.
 //!
 //! Locks are taken in one order by everybody: segments from the lowest up, rows by table and key, the stream's row with
-//! what is counted beside it, the chain of the ledger. The last two are held for little more than the commit itself.
+//! what is counted beside it, the chain of the ledger. The last two are held for little more than the commit itself, and
+//! not at all by what only brings new rows of segments.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -97,7 +98,7 @@ async fn finish(db: &Db, jobs: &[&Job], stored: &[Stored], settling: &Settling<'
         return db.commit().await;
     }
     settling.write(db).await?;
-    let news = new_by_stream(jobs, stored);
+    let news = told_by_stream(jobs, stored);
     let progress = Progress::of(jobs, stored);
     let ages = ages_by_stream(jobs, stored);
     // The stream's row as late as can be, so that its lock is short; the ledger's chain after it, as everywhere.
@@ -111,9 +112,10 @@ async fn finish(db: &Db, jobs: &[&Job], stored: &[Stored], settling: &Settling<'
     Ok(())
 }
 
-fn new_by_stream<'a>(jobs: &[&'a Job], stored: &[Stored]) -> Vec<(&'a StreamId, u64, Timestamp)> {
+/// New rows that no segment counts.
+fn told_by_stream<'a>(jobs: &[&'a Job], stored: &[Stored]) -> Vec<(&'a StreamId, u64, Timestamp)> {
     let mut news: BTreeMap<&StreamId, (u64, Timestamp)> = BTreeMap::new();
-    for (job, stored) in jobs.iter().zip(stored) {
+    for (job, stored) in jobs.iter().zip(stored).filter(|(job, _)| job.lease().is_none()) {
         let (count, at) = news.entry(job.stream()).or_insert((0, job.now()));
         *count += stored.new;
         *at = job.now().max(*at);
@@ -178,7 +180,8 @@ impl<'a> Progress<'a> {
     async fn write(&self, db: &Db) -> Sql<()> {
         let update = "
             UPDATE ingest_segments AS s SET stored_count = s.stored_count + done.new,
-                seen_count = s.seen_count + done.seen, changed_count = s.changed_count + done.changed,
+                uncounted = s.uncounted + done.new, seen_count = s.seen_count + done.seen,
+                changed_count = s.changed_count + done.changed,
                 last_error = COALESCE(done.error, s.last_error), scan_cursor = GREATEST(s.scan_cursor, done.cursor)
             FROM UNNEST($1, $2, $3, $4, $5, $6) AS done (id, new, seen, changed, error, cursor)
             WHERE s.segment_id = done.id AND (done.new + done.changed + done.seen > 0

@@ -1,5 +1,7 @@
 //! Rows of keys that are not plainly stored: reading, writing many verdicts at once, counting.
 
+use std::collections::BTreeMap;
+
 use futures_util::future::try_join3;
 use highwater_core::{Exception, History, Key, SegmentId, StreamId};
 use tokio_postgres::{Row, types::Type};
@@ -173,11 +175,11 @@ async fn run(db: &Db, sql: &str, given: &[(&Place, &Exception)]) -> Sql<u64> {
     db.execute(sql, &params).await
 }
 
-/// Of rows of `state, count`.
-pub(super) fn census_of(rows: &[Row]) -> Sql<Census> {
-    let mut census = Census::default();
+/// Of rows of `segment, state, count`.
+pub(super) fn census_by_segment(rows: &[Row]) -> Sql<BTreeMap<SegmentId, Census>> {
+    let mut censuses: BTreeMap<SegmentId, Census> = BTreeMap::new();
     for row in rows {
-        census.note(word(row, 0)?, count(row, 1)?);
+        censuses.entry(SegmentId(row.try_get(0)?)).or_default().note(word(row, 1)?, count(row, 2)?);
     }
-    Ok(census)
+    Ok(censuses)
 }

@@ -43,12 +43,16 @@ pub(super) async fn replay(db: &Db, stream: &StreamId, keys: Option<&[Key]>, now
     Ok(rows.len() as u64)
 }
 
-/// Behind the lock of the stream's row: rows that are just being committed are counted by those who bring them.
+/// Behind the lock of the stream's row, and in one look: rows that are committed later are counted by those who bring
+/// them, those of segments at work when they are put down.
 pub(super) async fn recount(db: &Db, stream: &StreamId, table: &'static Table) -> Sql<()> {
     let column = key_column(table);
     let within = Within::of(table, None);
     let update = format!(
-        "UPDATE ingest_streams SET stored = (SELECT count(*) FROM {} WHERE {}) WHERE source = $4 AND stream = $5",
+        "UPDATE ingest_streams SET stored = (SELECT count(*) FROM {} WHERE {}) - COALESCE((
+             SELECT sum(uncounted) FROM ingest_segments
+             WHERE source = $4 AND stream = $5 AND status = 'in_progress'), 0)
+         WHERE source = $4 AND stream = $5",
         quoted(table.name),
         within.condition(&quoted(column.name)),
     );

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures_util::future::try_join;
+use futures_util::future::{try_join, try_join3};
 use highwater_core::{Epoch, Lease, LeaseState, Position, SegmentId, SegmentStatus, Span, Timestamp, WorkerId};
 use tokio_postgres::{Row, types::Type};
 
@@ -10,6 +10,7 @@ use super::{
     cells::{Time, count, time, word},
     error::Sql,
     link::Db,
+    streams,
 };
 use crate::rules::SegmentRow;
 
@@ -83,7 +84,8 @@ pub(super) async fn release(db: &Db, leases: &[Lease]) -> Sql<()> {
             (segment.id, segment.status_given_back(next_retry), next_retry)
         })
         .collect();
-    try_join(put_down(db, &put), db.commit()).await?;
+    let ids: Vec<_> = put.iter().map(|(id, ..)| id.0).collect();
+    try_join3(streams::count_up(db, &ids, None), put_down(db, &put), db.commit()).await?;
     Ok(())
 }
 
@@ -94,7 +96,7 @@ pub(super) async fn put_down(db: &Db, put: &[(SegmentId, SegmentStatus, Option<T
     }
     let update = "
         UPDATE ingest_segments AS s
-        SET status = put.status, next_retry_at = put.next_retry_at, lease_owner = NULL, heartbeat_at = NULL
+        SET status = put.status, next_retry_at = put.next_retry_at, lease_owner = NULL, heartbeat_at = NULL, uncounted = 0
         FROM UNNEST($1, $2, $3) AS put (id, status, next_retry_at) WHERE s.segment_id = put.id";
     let ids: Vec<_> = put.iter().map(|(id, ..)| id.0).collect();
     let statuses: Vec<_> = put.iter().map(|(_, status, _)| status.as_str()).collect();

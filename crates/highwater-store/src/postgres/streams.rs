@@ -11,7 +11,10 @@ use super::{
 };
 use crate::StreamRow;
 
-const COLUMNS: &str = "source, stream, axis, origin, target, frontier, stored";
+/// What segments at work have stored since they were claimed is counted with them.
+const COLUMNS: &str = "source, stream, axis, origin, target, frontier, stored + COALESCE((
+     SELECT sum(g.uncounted) FROM ingest_segments AS g
+     WHERE g.source = s.source AND g.stream = s.stream AND g.status = 'in_progress'), 0)::bigint";
 
 pub(super) async fn open(db: &Db, stream: &StreamId, axis: &str) -> Sql<StreamRow> {
     let (source, name) = (stream.source.as_str(), stream.stream.as_str());
@@ -25,7 +28,7 @@ pub(super) async fn open(db: &Db, stream: &StreamId, axis: &str) -> Sql<StreamRo
 
 /// `lock` is a clause that locks the row, or empty.
 pub(super) async fn read(db: &Db, stream: &StreamId, lock: &str) -> Sql<StreamRow> {
-    let select = format!("SELECT {COLUMNS} FROM ingest_streams WHERE source = $1 AND stream = $2 {lock}");
+    let select = format!("SELECT {COLUMNS} FROM ingest_streams AS s WHERE source = $1 AND stream = $2 {lock}");
     let (source, name) = (stream.source.as_str(), stream.stream.as_str());
     match db.query(&select, &[(&source, Type::TEXT), (&name, Type::TEXT)]).await?.first() {
         Some(row) => row_of(row),
@@ -39,7 +42,7 @@ pub(super) async fn lock(db: &Db, stream: &StreamId) -> Sql<StreamRow> {
 }
 
 pub(super) async fn all(db: &Db) -> Sql<Vec<StreamRow>> {
-    let select = format!("SELECT {COLUMNS} FROM ingest_streams ORDER BY source, stream");
+    let select = format!("SELECT {COLUMNS} FROM ingest_streams AS s ORDER BY source, stream");
     let ((), rows) = try_join(db.begin(), db.query(&select, &[])).await?;
     db.commit().await?;
     rows.iter().map(row_of).collect()
@@ -75,6 +78,9 @@ pub(super) async fn place(db: &Db, stream: &StreamId, span: Span, frontier: Posi
 
 /// Rows that were new, stream by stream. Locks in order, so that two groups cannot wait for each other.
 pub(super) async fn count_stored(db: &Db, new: &[(&StreamId, u64, Timestamp)]) -> Sql<()> {
+    if new.is_empty() {
+        return Ok(());
+    }
     let update = "
         WITH mine AS (
             SELECT s.source, s.stream, new.count, new.at
@@ -95,6 +101,23 @@ pub(super) async fn count_stored(db: &Db, new: &[(&StreamId, u64, Timestamp)]) -
         (&times as _, Type::TIMESTAMPTZ_ARRAY),
     ];
     db.execute(update, &params).await?;
+    Ok(())
+}
+
+/// Counts what these segments have stored since they were claimed; whoever puts them down has locked them, and from here
+/// on the rows of their streams. `now` is none where nothing tells the time.
+pub(super) async fn count_up(db: &Db, segments: &[i64], now: Option<Timestamp>) -> Sql<()> {
+    let update = "
+        WITH new AS MATERIALIZED (
+            SELECT source, stream, sum(uncounted)::bigint AS count FROM ingest_segments
+            WHERE segment_id = ANY($1) GROUP BY source, stream
+        ), mine AS (
+            SELECT s.source, s.stream, new.count FROM new JOIN ingest_streams AS s USING (source, stream)
+            ORDER BY s.source, s.stream FOR NO KEY UPDATE OF s
+        )
+        UPDATE ingest_streams AS s SET stored = s.stored + mine.count, updated_at = COALESCE($2, s.updated_at)
+        FROM mine WHERE s.source = mine.source AND s.stream = mine.stream";
+    db.execute(update, &[(&segments, Type::INT8_ARRAY), (&now.map(Time), Type::TIMESTAMPTZ)]).await?;
     Ok(())
 }
 

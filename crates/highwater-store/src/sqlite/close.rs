@@ -116,6 +116,7 @@ impl Dense<'_> {
 
 /// All keys were tried, whatever the outcome.
 fn put_down(db: &Connection, segment: &SegmentRow, status: SegmentStatus, unresolved: u64, now: Timestamp) -> Sql<()> {
+    streams::count_up(db, segment.id, Some(now))?;
     segments::put_down(db, segment.id, status, segments::next_retry(db, segment.id)?)?;
     let sealed_at = (status == SegmentStatus::Sealed).then_some(now.as_millis());
     db.prepare_cached(

@@ -50,6 +50,7 @@ pub(super) fn commit(session: &mut Session, commit: &Commit) -> Sql<BatchCounts>
 pub(super) fn commit_live(session: &mut Session, commit: &LiveCommit) -> Sql<LiveCommitted> {
     let arrival = Arrival { now: commit.now, asked_at: commit.asked_at };
     let stored = bring(session, &commit.stream, &commit.records, &commit.unchanged, arrival, FEED)?;
+    streams::count_stored(&session.db, &commit.stream, stored.new, commit.now)?;
     let mut touched = BTreeSet::new();
     for key in commit.keys().filter(|key| !stored.behind.contains(key)) {
         let ended = exceptions::find(&session.db, &commit.stream, key)?;
@@ -81,7 +82,6 @@ fn bring(
     }
     edits::refresh(session, stream, std::mem::take(&mut stored.groups), arrival.now, actor)?;
     ages::add(&session.db, stream, &stored.ages.counts)?;
-    streams::count_stored(&session.db, stream, stored.new, arrival.now)?;
     Ok(stored)
 }
 
@@ -146,7 +146,8 @@ fn note_progress(db: &Connection, commit: &Commit, stored: &Stored) -> Sql<()> {
     let last_error = commit.settlements.iter().rev().find_map(|settlement| settlement.last_error.as_deref());
     let cursor = commit.cursor.filter(|_| stored.behind.is_empty()).map(|cursor| cursor.0);
     db.prepare_cached(
-        "UPDATE ingest_segments SET stored_count = stored_count + ?1, last_error = COALESCE(?2, last_error),
+        "UPDATE ingest_segments SET stored_count = stored_count + ?1, uncounted = uncounted + ?1,
+            last_error = COALESCE(?2, last_error),
             scan_cursor = CASE WHEN ?3 > COALESCE(scan_cursor, ?3 - 1) THEN ?3 ELSE scan_cursor END,
             seen_count = seen_count + ?5, changed_count = changed_count + ?6
          WHERE segment_id = ?4",

@@ -62,11 +62,14 @@ fn wake(db: &Connection, id: SegmentId, now: Timestamp) -> Sql<()> {
     }
 }
 
+/// What segments at work have stored is counted when they are put down.
 pub(super) fn recount(db: &Connection, stream: &StreamId, table: &'static Table) -> Sql<()> {
     let [first, beyond] = bounds(table);
     db.execute(
         &format!(
-            "UPDATE ingest_streams SET stored = (SELECT count(*) FROM \"{}\" WHERE {})
+            "UPDATE ingest_streams SET stored = (SELECT count(*) FROM \"{}\" WHERE {}) - COALESCE((
+                SELECT sum(uncounted) FROM ingest_segments
+                WHERE source = ?4 AND stream = ?5 AND status = 'in_progress'), 0)
              WHERE source = ?4 AND stream = ?5",
             table.name,
             within(table, None)

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, str::FromStr};
 use highwater_core::{Epoch, Lease, LeaseState, Position, SegmentId, SegmentStatus, Span, Timestamp, WorkerId};
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::error::Sql;
+use super::{error::Sql, streams};
 use crate::rules::SegmentRow;
 
 /// What `row_of` expects.
@@ -75,10 +75,11 @@ pub(super) fn release(db: &Connection, leases: &[Lease]) -> Sql<()> {
 
 pub(super) fn give_back(db: &Connection, id: SegmentId) -> Sql<()> {
     let next_retry = next_retry(db, id)?;
-    match read(db, id)? {
-        Some(segment) => put_down(db, id, segment.status_given_back(next_retry), next_retry),
-        None => Ok(()),
+    if let Some(segment) = read(db, id)? {
+        streams::count_up(db, id, None)?;
+        put_down(db, id, segment.status_given_back(next_retry), next_retry)?;
     }
+    Ok(())
 }
 
 /// Sets the status of a segment nobody works on any more.

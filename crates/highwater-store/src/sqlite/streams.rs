@@ -1,12 +1,15 @@
 //! The row of a stream: its span, its frontier, and how many rows it has stored.
 
-use highwater_core::{Position, Span, StreamId, Timestamp};
+use highwater_core::{Position, SegmentId, Span, StreamId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::error::{Fault, Sql};
 use crate::StreamRow;
 
-const COLUMNS: &str = "source, stream, axis, origin, target, frontier, stored";
+/// What segments at work have stored since they were claimed is counted with them.
+const COLUMNS: &str = "source, stream, axis, origin, target, frontier, stored + COALESCE((
+     SELECT sum(g.uncounted) FROM ingest_segments AS g
+     WHERE g.source = s.source AND g.stream = s.stream AND g.status = 'in_progress'), 0)";
 
 pub(super) fn open(db: &Connection, stream: &StreamId, axis: &str) -> Sql<StreamRow> {
     db.execute(
@@ -19,7 +22,7 @@ pub(super) fn open(db: &Connection, stream: &StreamId, axis: &str) -> Sql<Stream
 
 pub(super) fn read(db: &Connection, stream: &StreamId) -> Sql<StreamRow> {
     let mut select =
-        db.prepare_cached(&format!("SELECT {COLUMNS} FROM ingest_streams WHERE source = ?1 AND stream = ?2"))?;
+        db.prepare_cached(&format!("SELECT {COLUMNS} FROM ingest_streams AS s WHERE source = ?1 AND stream = ?2"))?;
     let mut rows = select.query([stream.source.as_str(), stream.stream.as_str()])?;
     match rows.next()? {
         Some(row) => row_of(row),
@@ -28,7 +31,8 @@ pub(super) fn read(db: &Connection, stream: &StreamId) -> Sql<StreamRow> {
 }
 
 pub(super) fn all(db: &Connection) -> Sql<Vec<StreamRow>> {
-    let mut select = db.prepare_cached(&format!("SELECT {COLUMNS} FROM ingest_streams ORDER BY source, stream"))?;
+    let mut select =
+        db.prepare_cached(&format!("SELECT {COLUMNS} FROM ingest_streams AS s ORDER BY source, stream"))?;
     let mut rows = select.query([])?;
     let mut streams = Vec::new();
     while let Some(row) = rows.next()? {
@@ -65,6 +69,17 @@ pub(super) fn count_stored(db: &Connection, stream: &StreamId, new: u64, now: Ti
         "UPDATE ingest_streams SET stored = stored + ?3, updated_at = ?4 WHERE source = ?1 AND stream = ?2",
     )?
     .execute(params![stream.source.as_str(), stream.stream.as_str(), new.cast_signed(), now.as_millis()])?;
+    Ok(())
+}
+
+/// Counts what a segment has stored since it was claimed. `now` is none where nothing tells the time.
+pub(super) fn count_up(db: &Connection, segment: SegmentId, now: Option<Timestamp>) -> Sql<()> {
+    db.prepare_cached(
+        "UPDATE ingest_streams AS s SET stored = s.stored + g.uncounted, updated_at = COALESCE(?2, s.updated_at)
+         FROM ingest_segments AS g WHERE g.segment_id = ?1 AND s.source = g.source AND s.stream = g.stream",
+    )?
+    .execute(params![segment.0, now.map(Timestamp::as_millis)])?;
+    db.prepare_cached("UPDATE ingest_segments SET uncounted = 0 WHERE segment_id = ?1")?.execute([segment.0])?;
     Ok(())
 }
 

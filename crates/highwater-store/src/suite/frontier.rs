@@ -1,5 +1,6 @@
 //! What the frontier may cross, and what it may not.
 
+use futures_util::future::join_all;
 use highwater_core::{DeadLetterPolicy, Frontier, KeySet, Position, Purpose, SegmentStatus, Verdict};
 
 use super::item;
@@ -41,6 +42,27 @@ pub async fn frontier_follows_the_model(lab: Lab, order: &[(usize, bool)]) {
         assert_eq!(closed.frontier, model.seal(segment.span).unwrap());
     }
     assert_eq!((scene.frontier().await, model.position().0), (end, end));
+}
+
+pub async fn segments_closed_at_once_are_judged_each_by_itself(lab: Lab) {
+    let scene = Scene::planned(lab, 0, 60, 10).await;
+    let mut claimed = scene.claim("worker", 6, at(0)).await;
+    for segment in &claimed {
+        scene.store_all_but(segment, &[24], at(1)).await;
+    }
+    claimed[4].lease.epoch.0 += 1;
+    let closings = claimed.iter().map(|segment| scene.close(&segment.lease, DeadLetterPolicy::Hold, at(2)));
+    let ends = join_all(closings).await;
+    let kinds: Vec<_> = ends.into_iter().map(|end| end.map(|end| end.status).map_err(|error| error.kind)).collect();
+    let (sealed, short) = (Ok(SegmentStatus::Sealed), Err(ErrorKind::Unaccounted));
+    assert_eq!(kinds, [sealed, sealed, short, sealed, Err(ErrorKind::Fenced), sealed]);
+    assert_eq!((scene.frontier().await, scene.row().await.stored), (20, 59));
+    assert_eq!(scene.ledger_events().await.len(), 4);
+    scene.commit(&claimed[2].lease, vec![item(24, "", &[])], vec![], at(3)).await.unwrap();
+    claimed[4].lease.epoch.0 -= 1;
+    let closings = [4, 2].map(|index| scene.close(&claimed[index].lease, DeadLetterPolicy::Hold, at(4)));
+    assert!(join_all(closings).await.iter().all(Result::is_ok));
+    assert_eq!((scene.frontier().await, scene.row().await.stored), (60, 60));
 }
 
 pub async fn dead_letters_hold_the_frontier_or_are_passed(lab: Lab) {
@@ -112,7 +134,7 @@ pub async fn what_a_rescan_left_open_holds_the_frontier(lab: Lab) {
     let scene = Scene::planned(lab, 0, 10, 10).await;
     scene.plan(Purpose::Rescan, 0, 10, 10).await.unwrap();
     let claimed = scene.claim("worker", 2, at(0)).await;
-    let (catchup, rescan) = (&claimed[0], &claimed[1]);
+    let [rescan, catchup] = &claimed[..] else { panic!("{claimed:?}") };
     scene.commit(&rescan.lease, vec![], vec![verdict(4, Verdict::Retry { at: at(60) })], at(0)).await.unwrap();
     scene.store_all_but(catchup, &[4], at(0)).await;
     let closed = scene.close(&catchup.lease, DeadLetterPolicy::Hold, at(1)).await.unwrap();

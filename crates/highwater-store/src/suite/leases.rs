@@ -2,8 +2,8 @@
 
 use highwater_core::{DeadLetterPolicy, Position, Purpose, SegmentStatus, Verdict};
 
-use super::item;
 use super::scene::{Lab, Scene, TTL, at, span, verdict, worker};
+use super::{ITEMS, item};
 use crate::{Commit, ErrorKind};
 
 pub async fn a_late_commit_is_fenced_off(lab: Lab) {
@@ -46,6 +46,27 @@ pub async fn a_released_segment_keeps_what_is_committed(lab: Lab) {
     assert_eq!((again.cursor, again.attempts, again.lease.epoch.0), (Some(Position(6)), 1, 2));
     scene.store().release(&[claimed.lease]).await.unwrap();
     assert_eq!(scene.claim("other", 1, at(3)).await, [], "an old lease releases nothing");
+}
+
+pub async fn rows_are_counted_once_whether_their_segment_is_at_work_or_not(lab: Lab) {
+    let scene = Scene::planned(lab, 0, 20, 10).await;
+    let claimed = scene.claim("worker", 2, at(0)).await;
+    for one in &claimed {
+        scene.store_all_but(one, &[3], at(1)).await;
+    }
+    scene.tell(vec![item(3, "told", &[])], at(1)).await;
+    let counts = "SELECT stored, (SELECT sum(uncounted) FROM ingest_segments) FROM ingest_streams";
+    assert_eq!((scene.row().await.stored, scene.query(counts).await), (20, vec!["1|19".into()]));
+    scene.query("DELETE FROM hn_items WHERE id = 15").await;
+    scene.store().recount(&scene.stream, &ITEMS).await.unwrap();
+    assert_eq!(scene.row().await.stored, 19);
+    scene.close(&claimed[0].lease, DeadLetterPolicy::Hold, at(2)).await.unwrap();
+    assert_eq!(scene.row().await.stored, 19);
+    scene.store().release(&[claimed[1].lease.clone()]).await.unwrap();
+    assert_eq!((scene.row().await.stored, scene.query(counts).await), (19, vec!["19|0".into()]));
+    let again = scene.claim_one(at(3)).await;
+    scene.finish(&again, at(4)).await;
+    assert_eq!((scene.row().await.stored, scene.query(counts).await), (20, vec!["20|0".into()]));
 }
 
 pub async fn due_retries_go_first_then_the_abandoned_then_the_lowest(lab: Lab) {
