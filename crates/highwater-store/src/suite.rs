@@ -83,6 +83,7 @@ cases! { ($)
         the_order_of_edges_is_no_version
         edges_that_are_gone_are_gone
         an_edge_named_twice_counts_once
+        an_edge_that_outlived_its_row_is_no_obstacle
         the_same_commit_twice_changes_nothing
         a_commit_broken_off_is_whole_or_absent
         an_absence_leaves_the_stored_body_alone

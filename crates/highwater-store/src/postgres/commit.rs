@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::{try_join, try_join3, try_join4};
-use highwater_core::{AgeCounts, StreamId, Timestamp};
+use highwater_core::{AgeCounts, Exception, StreamId, Timestamp};
 use tokio_postgres::types::Type;
 
 use super::{
@@ -19,7 +19,7 @@ use super::{
     job::Job,
     ledger,
     link::Db,
-    rows,
+    rows::{Batch, Expected, Looked},
     segments::{self, Locked},
     settle::Settling,
     streams,
@@ -32,19 +32,20 @@ use crate::{
 /// What became of each job. An `Err` inside concerns that job alone, and nothing of it was written.
 pub(super) type Answers = Vec<Result<LiveCommitted, StoreError>>;
 
-pub(super) async fn commit(db: &Db, jobs: &[&Job]) -> Sql<Answers> {
+pub(super) async fn commit(db: &Db, jobs: &[&Job], expected: Expected) -> Sql<Answers> {
     let places = settled(jobs);
-    let ((), seen) = try_join(db.begin(), exceptions::find(db, &places)).await?;
-    let mut ids: BTreeSet<_> = jobs.iter().filter_map(|job| job.lease()).map(|lease| lease.segment).collect();
-    ids.extend(seen.iter().map(|(_, exception)| exception.segment));
-    // Seen again behind the locks: from here on nobody else changes them.
-    let (locked, seen) = try_join(segments::lock(db, &ids), exceptions::find(db, &places)).await?;
-    if seen.iter().any(|(_, exception)| !ids.contains(&exception.segment)) {
-        return Err(Fault::Raced);
-    }
-    let admitted: Vec<_> = jobs.iter().map(|job| held(&locked, job)).collect();
-    let sound: Vec<_> = jobs.iter().zip(&admitted).filter(|(_, held)| held.is_ok()).map(|(job, _)| *job).collect();
-    let mut stored = rows::store(db, &sound).await?;
+    let batch = Batch::of(db, jobs, expected);
+    let (locked, seen, looked) = begin(db, jobs, &places, &batch).await?;
+    let held: Vec<_> = jobs.iter().map(|job| held(&locked, job)).collect();
+    let admitted: Vec<_> = held.iter().map(Result::is_ok).collect();
+    let stored = batch.store(jobs, &admitted, looked).await?;
+    let (sound, mut stored): (Vec<_>, Vec<_>) = jobs
+        .iter()
+        .zip(stored)
+        .zip(&admitted)
+        .filter(|(_, admitted)| **admitted)
+        .map(|((job, stored), _)| (*job, stored))
+        .unzip();
     let mut edited = Vec::with_capacity(sound.len());
     for (job, stored) in sound.iter().zip(&mut stored) {
         let told = edits::edit(db, job.edits(), job.now()).await?;
@@ -61,7 +62,30 @@ pub(super) async fn commit(db: &Db, jobs: &[&Job]) -> Sql<Answers> {
     settling.entries.extend(noted(db, &sound, &stored, &edited).await?);
     finish(db, &sound, &stored, &settling).await?;
     let mut counts = counts.into_iter();
-    Ok(admitted.into_iter().map(|held| held.map(|()| counts.next().expect("one for each sound job"))).collect())
+    Ok(held.into_iter().map(|held| held.map(|()| counts.next().expect("one for each sound job"))).collect())
+}
+
+/// Locks the segments, and looks at what the jobs will meet. Exceptions are seen again behind the locks: from there on
+/// nobody else changes them.
+async fn begin(
+    db: &Db,
+    jobs: &[&Job],
+    places: &[Place],
+    batch: &Batch<'_>,
+) -> Sql<(Locked, Vec<(Place, Exception)>, Vec<Looked>)> {
+    let mut ids: BTreeSet<_> = jobs.iter().filter_map(|job| job.lease()).map(|lease| lease.segment).collect();
+    if places.is_empty() {
+        let ((), locked, looked) = try_join3(db.begin(), segments::lock(db, &ids), batch.look()).await?;
+        return Ok((locked, Vec::new(), looked));
+    }
+    let ((), seen) = try_join(db.begin(), exceptions::find(db, places)).await?;
+    ids.extend(seen.iter().map(|(_, exception)| exception.segment));
+    let (locked, seen, looked) =
+        try_join3(segments::lock(db, &ids), exceptions::find(db, places), batch.look()).await?;
+    if seen.iter().any(|(_, exception)| !ids.contains(&exception.segment)) {
+        return Err(Fault::Raced);
+    }
+    Ok((locked, seen, looked))
 }
 
 /// What the ledger says of what is new. Derived rows of all jobs at once, so that two groups cannot wait for each other.

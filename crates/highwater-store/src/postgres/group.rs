@@ -8,7 +8,7 @@ use super::{
     error::{Fault, Sql},
     job::Job,
     pool::{Access, Pool, unreachable},
-    rows,
+    rows::{self, Expected},
 };
 use crate::{ErrorKind, LiveCommitted, Result};
 
@@ -58,7 +58,8 @@ async fn attempt(pool: &Pool, group: &[Waiting]) -> Sql<Answers> {
     let mut collisions = 0;
     loop {
         let (seat, db) = pool.seat(Access::Write).await.map_err(|fault| Fault::Decided(unreachable(fault, DOING)))?;
-        match seat.carry(commit::commit(&db, &jobs)).await {
+        let expected = if collisions == 0 { Expected::Nothing } else { Expected::Edges };
+        match seat.carry(commit::commit(&db, &jobs, expected)).await {
             Err(fault) if fault.is_collision() && collisions < COLLISIONS_MAX => collisions += 1,
             outcome => return outcome,
         }

@@ -5,7 +5,7 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, poll};
 use tokio::time::timeout;
-use tokio_postgres::{Client, Row, types::ToSql, types::Type};
+use tokio_postgres::{Client, Row, Statement, types::ToSql, types::Type};
 
 use super::{
     address::Address,
@@ -122,6 +122,11 @@ impl Db {
 
     pub(super) async fn run(&self, sql: &str) -> Sql<()> {
         Ok(self.client.batch_execute(sql).await?)
+    }
+
+    /// To be used within the transaction: a pooler may give the next one another connection.
+    pub(super) async fn prepare(&self, sql: &str) -> Sql<Statement> {
+        Ok(self.client.prepare(sql).await?)
     }
 
     pub(super) async fn query(&self, sql: &str, params: &[Param<'_>]) -> Sql<Vec<Row>> {

@@ -4,43 +4,120 @@
 use std::pin::pin;
 
 use bytes::{BufMut, BytesMut};
+use futures_util::SinkExt;
 use highwater_core::{
     Value,
     schema::{ColumnType, Table},
 };
 use tokio_postgres::{
-    binary_copy::BinaryCopyInWriter,
+    Statement,
     error::SqlState,
-    types::{IsNull, ToSql, Type, to_sql_checked},
+    types::{IsNull, ToSql, Type},
 };
 
 use super::{
     cells::Time,
     error::{Fault, Sql},
-    rows::{Item, Rows},
+    link::Db,
+    rows::Item,
 };
 
-/// Inserts these rows, none of which is there, without their edges.
-pub(super) async fn load(rows: &Rows<'_>, items: &[&Item<'_>]) -> Sql<()> {
-    copy(rows, items).await.map_err(|error| match error.code() {
+/// Inserts these rows, none of which is there, without their edges. `copy` is the table's statement.
+pub(super) async fn load(db: &Db, table: &Table, copy: &Statement, items: &[&Item<'_>]) -> Sql<()> {
+    let types = types_of(table);
+    let mut bytes = BytesMut::from(HEAD);
+    for item in items {
+        row(&mut bytes, &types, item)?;
+    }
+    bring(db, copy, bytes).await
+}
+
+/// Inserts the edges of these rows, none of which is there.
+pub(super) async fn load_edges(db: &Db, copy: &Statement, items: &[&Item<'_>]) -> Sql<()> {
+    let mut bytes = BytesMut::from(HEAD);
+    for item in items {
+        let Some(parent) = item.record.key.number() else { continue };
+        for (place, member) in (0i64..).zip(&item.body.edges) {
+            edge(&mut bytes, [parent, *member, place]);
+        }
+    }
+    bring(db, copy, bytes).await
+}
+
+/// All at once: sent in small pieces, the server would be woken for every few rows.
+async fn bring(db: &Db, copy: &Statement, mut bytes: BytesMut) -> Sql<()> {
+    bytes.put_i16(END);
+    let mut sink = pin!(db.client.copy_in(copy).await?);
+    sink.send(bytes.freeze()).await?;
+    sink.finish().await.map(drop).map_err(|error| match error.code() {
         Some(&SqlState::UNIQUE_VIOLATION) => Fault::Raced,
         _ => Fault::Sql(error),
     })
 }
 
-async fn copy(rows: &Rows<'_>, items: &[&Item<'_>]) -> Result<(), tokio_postgres::Error> {
-    let types = types_of(rows.table);
-    let sink = rows.db.client.copy_in(&rows.sql.copy).await?;
-    let mut writer = pin!(BinaryCopyInWriter::new(sink, &types));
-    for item in items {
-        let at = Time(item.arrival.now);
-        let cells: Vec<_> = item.body.values.iter().map(Cell).collect();
-        let marks: [&(dyn ToSql + Sync); 5] = [&at, &at, &at, &item.check, &item.record.tag];
-        let values: Vec<_> = cells.iter().map(|cell| cell as &(dyn ToSql + Sync)).chain(marks).collect();
-        writer.as_mut().write(&values).await?;
+/// The signature, no flags, no extension.
+const HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+/// In place of a count of columns.
+const END: i16 = -1;
+/// In place of a length.
+const NULL: i32 = -1;
+
+fn row(bytes: &mut BytesMut, types: &[Type], item: &Item<'_>) -> Sql<()> {
+    let (columns, marks) = types.split_at(item.body.values.len());
+    bytes.put_i16(i16::try_from(types.len()).map_err(|_| Fault::refused("too many columns"))?);
+    for (value, kind) in item.body.values.iter().zip(columns) {
+        field(bytes, |bytes| cell(value, kind, bytes))?;
     }
-    writer.finish().await?;
+    let at = Time(item.arrival.now);
+    let values: [&(dyn ToSql + Sync); 5] = [&at, &at, &at, &item.check, &item.record.tag];
+    for (value, kind) in values.into_iter().zip(marks) {
+        field(bytes, |bytes| value.to_sql_checked(kind, bytes))?;
+    }
     Ok(())
+}
+
+fn edge(bytes: &mut BytesMut, numbers: [i64; 3]) {
+    bytes.put_i16(3);
+    for number in numbers {
+        bytes.put_i32(8);
+        bytes.put_i64(number);
+    }
+}
+
+type Written = Result<IsNull, Box<dyn std::error::Error + Sync + Send>>;
+
+/// A value behind its length.
+fn field(bytes: &mut BytesMut, write: impl FnOnce(&mut BytesMut) -> Written) -> Sql<()> {
+    let place = bytes.len();
+    bytes.put_i32(NULL);
+    let begin = bytes.len();
+    let is_null = write(bytes).map_err(|error| Fault::refused(error.to_string()))?;
+    if let IsNull::No = is_null {
+        let length = i32::try_from(bytes.len() - begin).map_err(|_| Fault::refused("a value is too long"))?;
+        bytes[place..begin].copy_from_slice(&length.to_be_bytes());
+    }
+    Ok(())
+}
+
+/// The only version of JSONB's form on the wire: text behind this byte.
+const JSONB_VERSION: u8 = 1;
+
+/// A value in the form of its column, which was checked before.
+fn cell(value: &Value, kind: &Type, bytes: &mut BytesMut) -> Written {
+    match value {
+        Value::Null => Ok(IsNull::Yes),
+        Value::Bool(flag) => flag.to_sql(kind, bytes),
+        Value::Int(number) => number.to_sql(kind, bytes),
+        Value::Text(text) => text.to_sql(kind, bytes),
+        Value::Ints(numbers) => numbers.to_sql(kind, bytes),
+        Value::Bytes(blob) => blob.to_sql(kind, bytes),
+        Value::Time(at) => Time(*at).to_sql(kind, bytes),
+        Value::Json(text) => {
+            bytes.put_u8(JSONB_VERSION);
+            bytes.put_slice(text.as_bytes());
+            Ok(IsNull::No)
+        }
+    }
 }
 
 fn types_of(table: &Table) -> Vec<Type> {
@@ -55,36 +132,4 @@ fn types_of(table: &Table) -> Vec<Type> {
         ColumnType::Time => Type::TIMESTAMPTZ,
     });
     columns.chain(marks).collect()
-}
-
-/// A value in the form of its column, which was checked before.
-#[derive(Debug)]
-struct Cell<'a>(&'a Value);
-
-/// The only version of JSONB's form on the wire: text behind this byte.
-const JSONB_VERSION: u8 = 1;
-
-impl ToSql for Cell<'_> {
-    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
-        match self.0 {
-            Value::Null => Ok(IsNull::Yes),
-            Value::Bool(flag) => flag.to_sql(kind, out),
-            Value::Int(number) => number.to_sql(kind, out),
-            Value::Text(text) => text.to_sql(kind, out),
-            Value::Ints(numbers) => numbers.to_sql(kind, out),
-            Value::Bytes(bytes) => bytes.to_sql(kind, out),
-            Value::Time(at) => Time(*at).to_sql(kind, out),
-            Value::Json(text) => {
-                out.put_u8(JSONB_VERSION);
-                out.put_slice(text.as_bytes());
-                Ok(IsNull::No)
-            }
-        }
-    }
-
-    fn accepts(_: &Type) -> bool {
-        true
-    }
-
-    to_sql_checked!();
 }

@@ -5,12 +5,15 @@ use std::{
     collections::{BTreeMap, HashSet},
 };
 
-use futures_util::future::try_join;
+use futures_util::{
+    FutureExt,
+    future::{OptionFuture, try_join, try_join_all, try_join3},
+};
 use highwater_core::{
     Body, Change, Key, Record, Timestamp,
     schema::{ColumnType, Table},
 };
-use tokio_postgres::types::Type;
+use tokio_postgres::{Statement, types::Type};
 
 use super::{
     cells::{Keys, Time, time_at},
@@ -19,7 +22,7 @@ use super::{
     error::{Fault, Sql},
     job::Job,
     link::Db,
-    load::load,
+    load::{load, load_edges},
     rewrite, sides,
     table::TableSql,
 };
@@ -63,28 +66,71 @@ pub(super) fn check(job: &Job) -> Sql<()> {
     Ok(())
 }
 
-/// Stores the records of all jobs in the order of their keys: pages are filled from left to right, and two groups with
-/// the same keys cannot wait for each other. What became of each job's.
-pub(super) async fn store(db: &Db, jobs: &[&Job]) -> Sql<Vec<Stored>> {
-    let mut stored = vec![Stored::default(); jobs.len()];
-    let mut items: Vec<_> = jobs.iter().enumerate().flat_map(|(place, job)| items_of(place, job)).collect();
-    items.sort_by(|a, b| (a.record.table.name, &a.row).cmp(&(b.record.table.name, &b.row)));
-    for batch in items.chunk_by(|a, b| a.record.table.name == b.record.table.name) {
-        let table = batch[0].record.table;
-        let rows = Rows { db, table, sql: TableSql::of(table) };
-        let mut rest: Vec<_> = batch.iter().collect();
-        while !rest.is_empty() {
-            let (round, later) = one_of_each(rest);
-            for (item, change) in round.iter().zip(rows.store(&round).await?) {
-                stored[item.job].note(change, item.record, item.arrival.now);
+/// The records of a group in the order of their keys: pages are filled from left to right, and two groups with the same
+/// keys cannot wait for each other.
+pub(super) struct Batch<'a> {
+    db: &'a Db,
+    tables: Vec<(Rows<'a>, Vec<Item<'a>>)>,
+    expected: Expected,
+}
+
+/// What is expected to be in the way of new rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Expected {
+    Nothing,
+    /// Edges that outlived an earlier row, as an attempt before this one may have found.
+    Edges,
+}
+
+/// What a table says of the records it is to take.
+pub(super) struct Looked {
+    /// The keys that have a row already.
+    there: HashSet<Key>,
+    copy: Statement,
+    /// None where an edge that is there already must be no obstacle.
+    copy_edges: Option<Statement>,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn of(db: &'a Db, jobs: &[&'a Job], expected: Expected) -> Batch<'a> {
+        let mut items: Vec<_> = jobs.iter().enumerate().flat_map(|(place, job)| items_of(place, job)).collect();
+        items.sort_by(|a, b| (a.record.table.name, &a.row).cmp(&(b.record.table.name, &b.row)));
+        let mut tables: Vec<(Rows<'_>, Vec<_>)> = Vec::new();
+        for item in items {
+            match tables.last_mut() {
+                Some((rows, items)) if rows.table.name == item.record.table.name => items.push(item),
+                _ => tables
+                    .push((Rows { db, table: item.record.table, sql: TableSql::of(item.record.table) }, vec![item])),
             }
-            rest = later;
         }
+        Batch { db, tables, expected }
     }
-    let is_believed = |item: &&Item<'_>| !stored[item.job].behind.contains(&item.record.key);
-    sides::store(db, items.iter().filter(is_believed)).await?;
-    confirm(db, jobs, &mut stored).await?;
-    Ok(stored)
+
+    /// Table by table, in one go.
+    pub(super) async fn look(&self) -> Sql<Vec<Looked>> {
+        try_join_all(self.tables.iter().map(|(rows, items)| rows.look(items, self.expected))).await
+    }
+
+    /// Stores the records of the jobs that are admitted. What became of each job's.
+    pub(super) async fn store(&self, jobs: &[&Job], admitted: &[bool], looked: Vec<Looked>) -> Sql<Vec<Stored>> {
+        let mut stored = vec![Stored::default(); jobs.len()];
+        for ((rows, items), mut looked) in self.tables.iter().zip(looked) {
+            let mut rest: Vec<_> = items.iter().filter(|item| admitted[item.job]).collect();
+            while !rest.is_empty() {
+                let (round, later) = one_of_each(rest);
+                for (item, change) in round.iter().zip(rows.store(&round, &looked).await?) {
+                    stored[item.job].note(change, item.record, item.arrival.now);
+                }
+                looked.there.extend(later.iter().map(|item| item.row.clone()));
+                rest = later;
+            }
+        }
+        let is_believed =
+            |item: &&Item<'_>| admitted[item.job] && !stored[item.job].behind.contains(&item.record.key);
+        sides::store(self.db, self.tables.iter().flat_map(|(_, items)| items).filter(is_believed)).await?;
+        confirm(self.db, jobs, admitted, &mut stored).await?;
+        Ok(stored)
+    }
 }
 
 fn items_of(place: usize, job: &Job) -> impl Iterator<Item = Item<'_>> {
@@ -96,16 +142,17 @@ fn items_of(place: usize, job: &Job) -> impl Iterator<Item = Item<'_>> {
 }
 
 /// Notes which bodies are still the remote's, unless they are others by now than those it was asked about.
-async fn confirm(db: &Db, jobs: &[&Job], stored: &mut [Stored]) -> Sql<()> {
+async fn confirm(db: &Db, jobs: &[&Job], admitted: &[bool], stored: &mut [Stored]) -> Sql<()> {
     let mut tables: BTreeMap<&str, (&'static Table, BTreeMap<Key, Timestamp>)> = BTreeMap::new();
-    for (key, table) in jobs.iter().flat_map(|job| job.unchanged()) {
+    let mut sound: Vec<_> = jobs.iter().zip(stored).zip(admitted).filter(|(_, admitted)| **admitted).collect();
+    for (key, table) in sound.iter().flat_map(|((job, _), _)| job.unchanged()) {
         let (_, rows) = tables.entry(table.name).or_insert_with(|| (table, BTreeMap::new()));
         rows.insert(table.row_key(key), Timestamp::EPOCH);
     }
     for (table, mut rows) in tables.into_values() {
         let sql = TableSql::of(table);
         let changed_at = changed_at(db, &sql, rows.keys()).await?;
-        for (job, stored) in jobs.iter().zip(stored.iter_mut()) {
+        for ((job, stored), _) in &mut sound {
             let Arrival { now, asked_at } = job.arrival();
             for (key, of) in job.unchanged().iter().filter(|(_, of)| of.name == table.name) {
                 let row = of.row_key(key);
@@ -145,12 +192,34 @@ fn one_of_each<'a>(items: Vec<&'a Item<'a>>) -> (Vec<&'a Item<'a>>, Vec<&'a Item
 }
 
 impl Rows<'_> {
+    /// Which keys have a row already, and how new ones are brought.
+    async fn look(&self, items: &[Item<'_>], expected: Expected) -> Sql<Looked> {
+        let keys = self.keys(items.iter());
+        let param = [keys.param()];
+        let edges = self.sql.edges.as_ref().filter(|_| expected == Expected::Nothing);
+        let edges = edges.filter(|_| items.iter().any(|item| !item.body.edges.is_empty()));
+        let (rows, copy, copy_edges) = try_join3(
+            self.db.query(&self.sql.select_keys, &param),
+            self.db.prepare(&self.sql.copy),
+            OptionFuture::from(edges.map(|edges| self.db.prepare(&edges.copy))).map(Option::transpose),
+        )
+        .await?;
+        let there = rows.iter().map(|row| key_at(&self.sql, row)).collect::<Sql<_>>()?;
+        Ok(Looked { there, copy, copy_edges })
+    }
+
     /// What became of each; no key twice.
-    async fn store(&self, items: &[&Item<'_>]) -> Sql<Vec<Change>> {
-        let there = self.there(items).await?;
+    async fn store(&self, items: &[&Item<'_>], looked: &Looked) -> Sql<Vec<Change>> {
+        let Looked { there, copy, copy_edges } = looked;
         let (known, fresh): (Vec<_>, Vec<_>) = items.iter().partition(|item| there.contains(&item.row));
         if !fresh.is_empty() {
-            try_join(load(self, &fresh), self.link(&fresh)).await?;
+            let link = async {
+                match copy_edges {
+                    Some(copy) => load_edges(self.db, copy, &fresh).await,
+                    None => self.link(&fresh).await,
+                }
+            };
+            try_join(load(self.db, self.table, copy, &fresh), link).await?;
         }
         if known.is_empty() {
             return Ok(vec![Change::New; items.len()]);
@@ -160,13 +229,6 @@ impl Rows<'_> {
             if there.contains(&item.row) { known.next().expect("one for each known row") } else { Change::New }
         };
         Ok(items.iter().map(change).collect())
-    }
-
-    /// The keys that have a row already.
-    async fn there(&self, items: &[&Item<'_>]) -> Sql<HashSet<Key>> {
-        let keys = self.keys(items.iter().copied());
-        let rows = self.db.query(&self.sql.select_keys, &[keys.param()]).await?;
-        rows.iter().map(|row| key_at(&self.sql, row)).collect()
     }
 
     /// Adds the edges of rows that had none; one that outlived an earlier row of that key is no obstacle.

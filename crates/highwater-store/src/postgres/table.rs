@@ -33,6 +33,8 @@ pub(super) struct TableSql {
 }
 
 pub(super) struct EdgeSql {
+    /// Parents, members, places; knows no conflicts.
+    pub(super) copy: String,
     /// Parents, members, places.
     pub(super) insert: String,
     /// Of these parents.
@@ -104,6 +106,7 @@ impl EdgeSql {
         let (table, parent, member, order) =
             (quoted(edges.table), quoted(edges.parent), quoted(edges.member), quoted(edges.order));
         EdgeSql {
+            copy: format!("COPY {table} ({parent}, {member}, {order}) FROM STDIN BINARY"),
             insert: format!(
                 "INSERT INTO {table} ({parent}, {member}, {order}) SELECT * FROM UNNEST($1, $2, $3)
                  ON CONFLICT DO NOTHING"

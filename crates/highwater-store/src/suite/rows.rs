@@ -57,6 +57,13 @@ pub async fn an_edge_named_twice_counts_once(lab: Lab) {
     assert_eq!(scene.query(VERSIONS).await, [""; 0]);
 }
 
+pub async fn an_edge_that_outlived_its_row_is_no_obstacle(lab: Lab) {
+    let (scene, claimed) = told(lab, &[("a", &[3, 4])]).await;
+    scene.query("DELETE FROM hn_items").await;
+    let counts = scene.commit(&claimed.lease, vec![item(1, "a", &[3, 4])], vec![], at(9)).await.unwrap();
+    assert_eq!((counts.new, scene.stored(1).await.unwrap().body.edges), (1, vec![3, 4]));
+}
+
 pub async fn the_same_commit_twice_changes_nothing(lab: Lab) {
     let scene = Scene::planned(lab, 1, 11, 10).await;
     let claimed = scene.claim_one(at(0)).await;
