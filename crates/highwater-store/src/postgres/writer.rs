@@ -3,12 +3,13 @@
 //! it took along unwritten are brought again by their owners.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     pin::pin,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
+use highwater_core::SegmentId;
 use tokio::{
     sync::{Mutex as AsyncMutex, Notify, Semaphore, oneshot},
     task::yield_now,
@@ -28,11 +29,16 @@ const QUIET: Duration = Duration::from_millis(5);
 const QUEUE_MAX: usize = 1_024;
 /// One sends while the other waits for its commit to reach the disk; a third would only share the disk with them.
 const LEADERS: usize = 2;
+/// Jobs that came while both were writing go along together, up to so many times what is waited for: the longer the
+/// server takes, the fewer groups it gets.
+const CROWD: usize = 4;
 
 pub(super) struct Writer {
     /// Never held over an `.await`.
     queue: Mutex<Queue>,
     arrived: Notify,
+    /// A group has ended, and its segments may be written again.
+    freed: Notify,
     room: Semaphore,
     leaders: Semaphore,
     /// One leader at a time waits for company.
@@ -43,8 +49,9 @@ pub(super) struct Writer {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<(Weight, Waiting)>,
-    rows: usize,
-    bytes: usize,
+    /// Segments in the hands of a leader. A group that wrote for one of them too would wait for the other's disk at the
+    /// first lock.
+    busy: BTreeSet<SegmentId>,
     next: u64,
 }
 
@@ -59,6 +66,7 @@ impl Writer {
         Writer {
             queue: Mutex::default(),
             arrived: Notify::new(),
+            freed: Notify::new(),
             room: Semaphore::new(QUEUE_MAX),
             leaders: Semaphore::new(LEADERS),
             gathering: AsyncMutex::new(()),
@@ -100,6 +108,14 @@ impl Writer {
             }
             self.gather().await;
             let group = self.with_queue(|queue| queue.take(&self.limits));
+            if group.is_empty() {
+                tokio::select! {
+                    () = self.freed.notified() => {}
+                    () = self.arrived.notified() => {}
+                }
+                continue;
+            }
+            let _hold = Hold { writer: self, segments: group.iter().filter_map(segment_of).collect() };
             drop(turn);
             group::write(pool, group).await;
         }
@@ -126,6 +142,23 @@ impl Writer {
     }
 }
 
+/// The segments of a group, for as long as it is written.
+struct Hold<'a> {
+    writer: &'a Writer,
+    segments: BTreeSet<SegmentId>,
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        self.writer.with_queue(|queue| queue.busy.retain(|segment| !self.segments.contains(segment)));
+        self.writer.freed.notify_one();
+    }
+}
+
+fn segment_of(waiting: &Waiting) -> Option<SegmentId> {
+    waiting.job.lease().map(|lease| lease.segment)
+}
+
 impl Queue {
     fn push(&mut self, waiting: Waiting) -> u64 {
         let job = &waiting.job;
@@ -133,8 +166,6 @@ impl Queue {
         let bytes = job.records().iter().map(size_of).sum();
         let ticket = self.next;
         self.next += 1;
-        self.rows += rows;
-        self.bytes += bytes;
         self.waiting.push_back((Weight { ticket, rows, bytes }, waiting));
         ticket
     }
@@ -144,23 +175,36 @@ impl Queue {
     }
 
     fn is_ripe(&self, limits: &GroupLimits) -> bool {
-        self.rows >= limits.rows || self.bytes >= limits.bytes
-    }
-
-    /// The jobs at the front that make one group: at least one, if any waits.
-    fn take(&mut self, limits: &GroupLimits) -> Vec<Waiting> {
         let (mut rows, mut bytes) = (0, 0);
-        let mut group = Vec::new();
-        while rows < limits.rows
-            && bytes < limits.bytes
-            && let Some((weight, waiting)) = self.waiting.pop_front()
-        {
+        for (weight, _) in self.waiting.iter().filter(|(_, waiting)| self.is_free(waiting)) {
             rows += weight.rows;
             bytes += weight.bytes;
-            group.push(waiting);
+            if rows >= limits.rows || bytes >= limits.bytes {
+                return true;
+            }
         }
-        self.rows -= rows;
-        self.bytes -= bytes;
+        false
+    }
+
+    fn is_free(&self, waiting: &Waiting) -> bool {
+        segment_of(waiting).is_none_or(|segment| !self.busy.contains(&segment))
+    }
+
+    /// The first jobs that make one group: at least one, if any waits whose segment nobody else is writing.
+    fn take(&mut self, limits: &GroupLimits) -> Vec<Waiting> {
+        let (mut rows, mut bytes) = (0, 0);
+        let (mut group, mut left) = (Vec::new(), VecDeque::new());
+        for (weight, waiting) in std::mem::take(&mut self.waiting) {
+            if rows < CROWD * limits.rows && bytes < limits.bytes && self.is_free(&waiting) {
+                rows += weight.rows;
+                bytes += weight.bytes;
+                group.push(waiting);
+            } else {
+                left.push_back((weight, waiting));
+            }
+        }
+        self.waiting = left;
+        self.busy.extend(group.iter().filter_map(segment_of));
         group
     }
 }
