@@ -134,7 +134,7 @@ pub async fn what_a_rescan_left_open_holds_the_frontier(lab: Lab) {
     let scene = Scene::planned(lab, 0, 10, 10).await;
     scene.plan(Purpose::Rescan, 0, 10, 10).await.unwrap();
     let claimed = scene.claim("worker", 2, at(0)).await;
-    let [rescan, catchup] = &claimed[..] else { panic!("{claimed:?}") };
+    let (catchup, rescan) = (&claimed[0], &claimed[1]);
     scene.commit(&rescan.lease, vec![], vec![verdict(4, Verdict::Retry { at: at(60) })], at(0)).await.unwrap();
     scene.store_all_but(catchup, &[4], at(0)).await;
     let closed = scene.close(&catchup.lease, DeadLetterPolicy::Hold, at(1)).await.unwrap();

@@ -23,9 +23,13 @@ async fn named(ground: &Ground, name: &str) -> PostgresStore {
     PostgresStore::open(PostgresOptions { url, ..ground.options() }).await.unwrap()
 }
 
-/// Everybody stops here short of the end, with all that comes before the stream's row done.
-async fn hold_the_stream(ground: &Ground) {
-    ground.beside.batch_execute("BEGIN; SELECT 1 FROM ingest_streams FOR NO KEY UPDATE").await.unwrap();
+/// Everybody stops here short of the end, with all that comes before the stream's row and the ledger's chain done.
+async fn hold_the_end(ground: &Ground) {
+    let hold = "
+        BEGIN; SELECT 1 FROM ingest_streams FOR NO KEY UPDATE;
+        SELECT pg_advisory_xact_lock(hashtextextended('highwater ledger ' || current_schema() || ' ' || source, 0))
+        FROM ingest_streams";
+    ground.beside.batch_execute(hold).await.unwrap();
 }
 
 async fn let_go(ground: &Ground) {
@@ -51,7 +55,7 @@ async fn two_who_add_to_a_thread_at_once_lose_nothing_of_it() {
             let record = message(&ANN, &key.to_string(), "t", &[name]);
             Arc::new(Commit { now: at(key), asked_at: at(key), ..scene.commit_of(lease, vec![record], vec![]) })
         };
-        hold_the_stream(&ground).await;
+        hold_the_end(&ground).await;
         let mut early = first.commit(brought(&one, key, "A"));
         while !is_waiting(&ground, "first").await {
             assert!(poll!(&mut early).is_pending());
@@ -127,7 +131,7 @@ async fn a_stretch_that_two_read_at_once_is_applied_once() {
         let ground = Ground::new().await;
         let (scene, _) = Scene::with_mail(ground.lab().await, vec![message(&ANN, "1", "t", &["A"])]).await;
         let (first, second) = (named(&ground, "first").await, named(&ground, "second").await);
-        hold_the_stream(&ground).await;
+        hold_the_end(&ground).await;
         let stretch = stretch(&scene.stream, tidings.clone());
         let (mut one, mut other) = (first.apply(stretch.clone()), second.apply(stretch));
         while !(is_waiting(&ground, "first").await && is_waiting(&ground, "second").await) {
