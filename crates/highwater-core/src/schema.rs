@@ -72,6 +72,9 @@ pub struct SideTable {
     pub columns: &'static [Column],
 }
 
+/// The column in which a row keeps the checksum of all rows beside it.
+pub const SIDES_CHECK: &str = "sides_check";
+
 /// What belongs to the rows of a table, and how to tell that it is what was stored.
 #[derive(Debug)]
 pub struct SideSpec {

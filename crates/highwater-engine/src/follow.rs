@@ -108,6 +108,7 @@ impl Follower<'_> {
         let mut tidings = differences(self.engine, self.stream, self.changes, &census).await?;
         if why == Why::Forced {
             let audit = rows::audit(self.engine, &self.stream.spec).await?;
+            self.rederive(&audit.misderived).await?;
             let damaged: BTreeSet<Key> = audit.damaged.into_keys().filter(|key| census.keys.contains(key)).collect();
             tidings.retain(|tiding| !damaged.contains(&tiding.key));
             tidings.extend(damaged.into_iter().map(|key| Tiding {
@@ -119,6 +120,14 @@ impl Follower<'_> {
         let entries = vec![reconciled(self.stream, why, &census, self.engine.now())];
         let stretch = Stretch { after, upto: mark.place, tidings, entries, is_reconciled: true };
         Ok(Ok(apply(self.engine, self.stream, stretch).await?.wanted))
+    }
+
+    async fn rederive(&self, groups: &[String]) -> Result<()> {
+        let (stream, spec) = (&self.stream.id, &self.stream.spec);
+        for some in groups.chunks(100) {
+            self.engine.store.rederive(stream, spec.table, some, self.engine.now()).await?;
+        }
+        Ok(())
     }
 
     /// Plans what is wanted, from the first object on if nothing was ever planned. The axis ends where it ended when the

@@ -7,7 +7,7 @@ mod record;
 mod remote;
 pub(crate) mod rows;
 
-use highwater_core::{ExceptionState, Key};
+use highwater_core::{ExceptionState, Key, Timestamp};
 use highwater_sources::{Following, StreamSpec};
 use highwater_store::{ChainCheck, Page};
 
@@ -70,6 +70,8 @@ pub struct StreamVerdict {
     pub vanished: u64,
     /// Contents outside the database whose hash was checked.
     pub blobs: u64,
+    /// SHA-256 over the names and checksums of all rows, where all of them were read: equal mirrors have equal ones.
+    pub digest: Option<String>,
     pub examples: Vec<Finding>,
     /// What is wrong with segments, frontier or counts.
     pub book_errors: Vec<String>,
@@ -96,6 +98,7 @@ impl StreamVerdict {
             moved: 0,
             vanished: 0,
             blobs: 0,
+            digest: None,
             examples: Vec::new(),
             book_errors: Vec::new(),
             complete: false,
@@ -132,6 +135,7 @@ pub struct VerifyReport {
     pub streams: Vec<StreamVerdict>,
     pub ledger_lines: i64,
     pub ledger_error: Option<String>,
+    pub verified_at: Timestamp,
 }
 
 impl VerifyReport {
@@ -150,7 +154,7 @@ impl Engine {
             }
         }
         let (ledger_lines, ledger_error) = self.verify_ledger().await?;
-        Ok(VerifyReport { streams, ledger_lines, ledger_error })
+        Ok(VerifyReport { streams, ledger_lines, ledger_error, verified_at: self.now() })
     }
 
     async fn verify_stream(&self, spec: &StreamSpec, sample: Sample) -> Result<StreamVerdict> {

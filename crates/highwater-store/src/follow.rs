@@ -39,8 +39,26 @@ pub trait FollowStore: Send + Sync {
         of: &'static Table,
         page: Page<String>,
     ) -> BoxFuture<'a, Result<Vec<Vec<Value>>>>;
+    /// Which rows computed from those of `table` are not what these make, some groups at a time in their order.
+    fn misderived<'a>(&'a self, table: &'static Table, page: Page<String>) -> BoxFuture<'a, Result<Misderived>>;
+    /// Computes the rows of these groups anew.
+    fn rederive<'a>(
+        &'a self,
+        stream: &'a StreamId,
+        table: &'static Table,
+        groups: &'a [String],
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<()>>;
     /// Cuts a segment in two: it keeps what lies before `at`, the rest is a segment of its own that nobody works on.
     fn cut<'a>(&'a self, lease: &'a Lease, at: Position) -> BoxFuture<'a, Result<()>>;
+}
+
+/// What a look at some groups came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Misderived {
+    /// The last group looked at; none if there was none.
+    pub last: Option<String>,
+    pub wrong: Vec<String>,
 }
 
 /// A key, and some columns of its row.

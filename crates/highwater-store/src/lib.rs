@@ -19,7 +19,7 @@ mod vault;
 pub use blobs::{BlobName, Blobs};
 pub use copy::{Amendment, Cell, Content, CopyProgress, CopyReport, Hold, Row, Scan, TableReport, copy};
 pub use error::{ErrorKind, Result, StoreError};
-pub use follow::{Applied, Columns, FollowStore, Followed, Tidings};
+pub use follow::{Applied, Columns, FollowStore, Followed, Misderived, Tidings};
 pub use ledger::{Broken, ChainCheck, FIRST_PREV_HASH, LedgerEntry, LedgerLine, payload_text};
 pub use live::{
     AlertNote, AlertRow, CollectNames, Collected, EndWindow, Heard, LISTENER, LiveCommit, LiveCommitted, LiveSettled,

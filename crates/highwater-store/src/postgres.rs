@@ -85,8 +85,8 @@ use self::{
 };
 use crate::{
     Applied, Claim, Claimed, Close, Closed, Columns, Commit, Counts, ErrorKind, ExceptionFilter, FollowStore, Followed,
-    Known, LedgerEntry, LedgerLine, Mode, Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoreError,
-    StoredRow, StreamRow, Tidings, WorkerRow, rules::Rest,
+    Known, LedgerEntry, LedgerLine, Misderived, Mode, Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store,
+    StoreError, StoredRow, StreamRow, Tidings, WorkerRow, rules::Rest,
 };
 
 pub struct PostgresStore {
@@ -351,6 +351,20 @@ impl FollowStore for PostgresStore {
         page: Page<String>,
     ) -> BoxFuture<'a, Result<Vec<Vec<Value>>>> {
         transact!(self, to_read, "reading rows beside others", |db| follow::side_rows(db, side, of, &page))
+    }
+
+    fn misderived<'a>(&'a self, table: &'static Table, page: Page<String>) -> BoxFuture<'a, Result<Misderived>> {
+        transact!(self, to_read, "checking what is derived", |db| derived::misderived(db, table, &page))
+    }
+
+    fn rederive<'a>(
+        &'a self,
+        stream: &'a StreamId,
+        table: &'static Table,
+        groups: &'a [String],
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<()>> {
+        transact!(self, to_write, "deriving rows anew", |db| derived::rederive(db, stream, table, groups, now))
     }
 
     fn cut<'a>(&'a self, lease: &'a Lease, at: Position) -> BoxFuture<'a, Result<()>> {

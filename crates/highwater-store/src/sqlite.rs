@@ -8,6 +8,7 @@ mod close;
 mod commit;
 mod compact;
 mod copy;
+mod derived;
 mod edits;
 mod ending;
 mod error;
@@ -58,9 +59,9 @@ use self::{
 };
 use crate::{
     Applied, Claim, Claimed, Close, Closed, Columns, Commit, Counts, ErrorKind, ExceptionFilter, FollowStore, Followed,
-    Known, LedgerEntry, LedgerLine, Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoreError,
-    StoredRow, StreamRow, Tidings, WorkerRow,
-    rules::{Rest, size_of},
+    Known, LedgerEntry, LedgerLine, Misderived, Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store,
+    StoreError, StoredRow, StreamRow, Tidings, WorkerRow,
+    rules::{REPAIR, Rest, size_of},
 };
 
 pub struct SqliteStore {
@@ -335,6 +336,21 @@ impl FollowStore for SqliteStore {
         page: Page<String>,
     ) -> BoxFuture<'a, Result<Vec<Vec<Value>>>> {
         Box::pin(self.read("reading rows beside others", move |db| follow::side_rows(db, side, of, &page)))
+    }
+
+    fn misderived<'a>(&'a self, table: &'static Table, page: Page<String>) -> BoxFuture<'a, Result<Misderived>> {
+        Box::pin(self.read("checking what is derived", move |db| derived::misderived(db, table, &page)))
+    }
+
+    fn rederive<'a>(
+        &'a self,
+        stream: &'a StreamId,
+        table: &'static Table,
+        groups: &'a [String],
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<()>> {
+        let (stream, groups) = (stream.clone(), groups.iter().map(|group| (table, group.clone())).collect());
+        self.hasty("deriving rows anew", move |session| edits::refresh(session, &stream, groups, now, REPAIR))
     }
 
     fn cut<'a>(&'a self, lease: &'a Lease, at: Position) -> BoxFuture<'a, Result<()>> {

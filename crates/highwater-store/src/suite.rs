@@ -166,6 +166,7 @@ cases! { ($)
     derived:
         a_thread_follows_its_messages
         a_message_of_no_thread_is_of_none
+        a_thread_that_its_messages_do_not_make_is_found_and_made_anew
         a_row_that_was_edited_is_told_apart_from_one_that_was_not
         an_edit_does_not_make_damage_sound;
     following:

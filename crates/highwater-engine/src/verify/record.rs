@@ -22,8 +22,12 @@ pub(super) async fn compare(
     let audit = rows::audit(engine, spec).await?;
     verdict.stored = audit.rows;
     verdict.blobs = audit.blobs;
+    verdict.digest = Some(audit.digest);
     for (key, why) in &audit.damaged {
         verdict.found(key.clone(), FindingKind::Differs, *why);
+    }
+    for group in &audit.misderived {
+        verdict.found(Key::from(group.as_str()), FindingKind::Differs, "its row is not what its members make");
     }
     let source = engine.source.clone();
     let driver = tokio::spawn(async move { source.gateway().drive().await });

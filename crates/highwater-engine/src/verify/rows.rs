@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use highwater_core::{Key, schema::SideSpec};
+use aws_lc_rs::digest::{Context, SHA256};
+use highwater_core::{
+    Body, Key, SidesCheck, Value,
+    schema::{SIDES_CHECK, SideSpec},
+};
 use highwater_sources::StreamSpec;
 use highwater_store::{BlobName, Page};
 
@@ -20,11 +24,25 @@ pub(crate) struct RowAudit {
     pub(crate) damaged: BTreeMap<Key, &'static str>,
     /// Contents outside the database that are there, or should be.
     pub(crate) blobs: u64,
+    /// Groups whose derived row is not what their rows make.
+    pub(crate) misderived: Vec<String>,
+    /// SHA-256 over the name and the checksum of every row, in the order of their names.
+    pub(crate) digest: String,
 }
+
+/// What a row says of those beside it, and what these come to.
+#[derive(Default)]
+struct Beside {
+    noted: Option<i64>,
+    found: SidesCheck,
+}
+
+type Names = BTreeMap<Key, Beside>;
 
 pub(crate) async fn audit(engine: &Engine, spec: &StreamSpec) -> Result<RowAudit> {
     let mut audit = RowAudit::default();
-    let mut names = BTreeSet::new();
+    let mut names = Names::new();
+    let mut digest = Context::new(&SHA256);
     let mut after = None;
     loop {
         let rows = engine.store.rows(spec.table, Page { after, limit: PAGE }).await?;
@@ -32,23 +50,52 @@ pub(crate) async fn audit(engine: &Engine, spec: &StreamSpec) -> Result<RowAudit
         after = Some(last.key.clone());
         for row in rows {
             audit.rows += 1;
-            if row.body.checksum() != row.row_check {
+            let check = row.body.checksum();
+            if check != row.row_check {
                 audit.damaged.insert(row.key.clone(), "the row is not the one that was written");
             }
-            names.insert(row.key);
+            digest.update(format!("{} {check}\n", row.key).as_bytes());
+            names.insert(row.key, Beside { noted: noted(spec, &row.body), found: SidesCheck::default() });
         }
     }
+    audit.digest = digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     for side in spec.sides {
-        audit_side(engine, spec, side, &names, &mut audit).await?;
+        audit_side(engine, spec, side, &mut names, &mut audit).await?;
     }
+    for (key, Beside { noted, found }) in names {
+        if noted.is_some_and(|noted| noted != found.sum()) {
+            audit.damaged.entry(key).or_insert("what belongs to the row is not what was written with it");
+        }
+    }
+    audit.misderived = misderived(engine, spec).await?;
     Ok(audit)
+}
+
+fn noted(spec: &StreamSpec, body: &Body) -> Option<i64> {
+    match spec.table.position(SIDES_CHECK).and_then(|place| body.values.get(place)) {
+        Some(Value::Int(check)) => Some(*check),
+        _ => None,
+    }
+}
+
+async fn misderived(engine: &Engine, spec: &StreamSpec) -> Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    let mut after = None;
+    loop {
+        let looked = engine.store.misderived(spec.table, Page { after, limit: PAGE }).await?;
+        wrong.extend(looked.wrong);
+        if looked.last.is_none() {
+            return Ok(wrong);
+        }
+        after = looked.last;
+    }
 }
 
 async fn audit_side(
     engine: &Engine,
     spec: &StreamSpec,
     side: &SideSpec,
-    names: &BTreeSet<Key>,
+    names: &mut Names,
     audit: &mut RowAudit,
 ) -> Result<()> {
     let mut owners = BTreeSet::new();
@@ -59,7 +106,7 @@ async fn audit_side(
         let rows = engine.store.side_rows(side.table, spec.table, page).await?;
         let Some(last) = rows.last() else { break };
         after = match &last[0] {
-            highwater_core::Value::Text(key) => Some(key.clone()),
+            Value::Text(key) => Some(key.clone()),
             _ => break,
         };
         for row in &rows {
@@ -73,6 +120,10 @@ async fn audit_side(
                     None => *checked.entry(sha256.clone()).or_insert(check_blob(engine, &sha256).await),
                 };
             }
+            match names.get_mut(&owner) {
+                Some(beside) => beside.found.add(row),
+                None => fault = fault.or(Some("something is stored beside a row that is not there")),
+            }
             if let Some(fault) = fault {
                 audit.damaged.entry(owner.clone()).or_insert(fault);
             }
@@ -80,7 +131,7 @@ async fn audit_side(
         }
     }
     if side.is_required {
-        for key in names.difference(&owners) {
+        for key in names.keys().filter(|key| !owners.contains(*key)) {
             audit.damaged.entry(key.clone()).or_insert("what belongs to the row is gone");
         }
     }

@@ -19,6 +19,18 @@ macro_rules! follow_methods {
                 of: &'static highwater_core::schema::Table,
                 page: highwater_store::Page<String>
             ) -> Vec<Vec<highwater_core::Value>>;
+            fn misderived<'a>(
+                &'a self,
+                table: &'static Table,
+                page: highwater_store::Page<String>
+            ) -> highwater_store::Misderived;
+            fn rederive<'a>(
+                &'a self,
+                stream: &'a StreamId,
+                table: &'static Table,
+                groups: &'a [String],
+                now: highwater_core::Timestamp
+            ) -> ();
             fn cut<'a>(&'a self, lease: &'a Lease, at: Position) -> ();
         }
     };

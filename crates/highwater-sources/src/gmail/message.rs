@@ -1,8 +1,11 @@
 //! One message: how to ask for it, and what the answer becomes.
 
+use std::iter;
+
 use aws_lc_rs::digest::{SHA256, digest};
 use highwater_core::{
-    Blob, Body, Failure, FailureKind, Key, Note, Record, SideRow, Timestamp, Value, blob_path, list, schema::Table,
+    Blob, Body, Failure, FailureKind, Key, Note, Record, SideRow, SidesCheck, Timestamp, Value, blob_path, list,
+    schema::Table,
 };
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
@@ -88,6 +91,14 @@ impl Reader {
         let provider_thread = message.thread_id.as_deref().unwrap_or(&message.id);
         let sha256 = hex(bytes);
         let (sides, blobs, mut notes) = self.attachments(&id, key, &mail);
+        let size = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
+        let raw = vec![
+            Value::Text(id.clone()),
+            Value::Bytes(packed::pack(bytes)),
+            Value::Int(size),
+            Value::Text(sha256.clone()),
+        ];
+        let sides: Vec<_> = iter::once(SideRow { table: &RAW, values: raw }).chain(sides).collect();
         let mut record = Record::new(key.clone(), self.table, Body { values: Vec::new(), edges: Vec::new() });
         let text = |text: Option<&str>| text.map_or(Value::Null, |text| Value::Text(text.replace('\0', "\u{fffd}")));
         let emails = |emails: &[String]| Value::Json(json!(emails).to_string());
@@ -119,20 +130,11 @@ impl Reader {
             Value::Bool(!mail.attachments.is_empty()),
             message.size_estimate.map_or(Value::Null, Value::Int),
             Value::Text(sha256.clone()),
+            Value::Int(SidesCheck::of(&sides)),
             text(mail.error.as_deref()),
             Value::Null,
         ];
-        let size = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
-        record.sides.push(SideRow {
-            table: &RAW,
-            values: vec![
-                Value::Text(id.clone()),
-                Value::Bytes(packed::pack(bytes)),
-                Value::Int(size),
-                Value::Text(sha256.clone()),
-            ],
-        });
-        record.sides.extend(sides);
+        record.sides = sides;
         record.blobs = blobs;
         record.notes.push(Note {
             event_type: "MESSAGE_INGESTED",

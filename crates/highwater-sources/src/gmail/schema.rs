@@ -7,7 +7,7 @@ use highwater_core::{
         ColumnType::{Bool, Bytes, Int, Json, Text, Time},
         Derived,
         Role::{Content, Key, Mutable},
-        SideCheck, SideSpec, SideTable, Table, column,
+        SIDES_CHECK, SideCheck, SideSpec, SideTable, Table, column,
     },
 };
 
@@ -37,6 +37,7 @@ const MESSAGE_COLUMNS: &[Column] = &[
     column("has_attachments", Bool, Content),
     column("size_estimate", Int, Mutable),
     column("raw_sha256", Text, Content),
+    column(SIDES_CHECK, Int, Content),
     column("parse_error", Text, Content),
     column(DELETED, Time, Mutable),
 ];

@@ -27,6 +27,7 @@ CREATE TABLE mail_messages (
     has_attachments {bool},
     size_estimate {int},
     raw_sha256 {text},
+    sides_check {int},
     parse_error {text},
     deleted_remotely_at {time},
     archived_at {time},

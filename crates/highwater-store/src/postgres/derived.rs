@@ -4,19 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::try_join;
 use highwater_core::{
-    Note, Value,
-    schema::{ColumnType, Derived, Table},
+    Note, StreamId, Timestamp, Value,
+    schema::{Column as Described, ColumnType, Derived, Table},
 };
-use tokio_postgres::types::Type;
+use tokio_postgres::{Row, types::Type};
 
 use super::{
+    cells::Keys,
     columns::{Column, columns_of, value_of},
     error::{Fault, Sql},
+    follow::Within,
+    ledger,
     link::Db,
     pool::quoted,
     table::given_value,
 };
-use crate::rules::{Grouped, key_column};
+use crate::{
+    Misderived, Page,
+    rules::{Grouped, REPAIR, key_column, note_entry},
+};
 
 /// What the ledger says of rows that are new, by the table of the group and its name.
 pub(super) async fn refresh(db: &Db, groups: &[&Grouped]) -> Sql<News> {
@@ -66,6 +72,13 @@ async fn take(db: &Db, derived: &Derived, groups: &[&str]) -> Sql<BTreeSet<Strin
     Ok(made.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
+fn shown(column: &Described) -> String {
+    match column.kind {
+        ColumnType::Json => format!("{}::text", quoted(column.name)),
+        _ => quoted(column.name),
+    }
+}
+
 async fn members(
     db: &Db,
     table: &'static Table,
@@ -73,17 +86,10 @@ async fn members(
     groups: &[&str],
 ) -> Sql<BTreeMap<String, Vec<Vec<Value>>>> {
     let kinds: Vec<_> = derived.reads.iter().filter_map(|name| table.position(name)).collect();
-    let shown = |place: &usize| {
-        let column = &table.columns[*place];
-        match column.kind {
-            ColumnType::Json => format!("{}::text", quoted(column.name)),
-            _ => quoted(column.name),
-        }
-    };
     let (group, key) = (quoted(derived.group), quoted(key_column(table).name));
     let select = format!(
         "SELECT {}, {group} FROM {} WHERE {group} = ANY($1) ORDER BY {group}, {key}",
-        kinds.iter().map(shown).collect::<Vec<_>>().join(", "),
+        kinds.iter().map(|place| shown(&table.columns[*place])).collect::<Vec<_>>().join(", "),
         quoted(table.name)
     );
     let mut members: BTreeMap<String, Vec<Vec<Value>>> = BTreeMap::new();
@@ -93,6 +99,70 @@ async fn members(
         members.entry(row.try_get(kinds.len())?).or_default().push(values);
     }
     Ok(members)
+}
+
+pub(super) async fn misderived(db: &Db, table: &'static Table, page: &Page<String>) -> Sql<Misderived> {
+    db.begin().await?;
+    let Some(derived) = table.derived else { return Ok(Misderived::default()) };
+    let groups = groups(db, table, derived, page).await?;
+    let names: Vec<_> = groups.iter().map(String::as_str).collect();
+    let (mut members, mut there) = try_join(members(db, table, derived, &names), stored(db, derived, &names)).await?;
+    db.commit().await?;
+    let made = |group: &String| members.remove(group).map(|rows| (derived.fold)(&rows));
+    let made: Vec<_> = groups.iter().map(made).collect();
+    let wrong = groups.iter().zip(made).filter(|(group, made)| *made != there.remove(*group));
+    let wrong = wrong.map(|(group, _)| group.clone()).collect();
+    Ok(Misderived { last: groups.into_iter().last(), wrong })
+}
+
+/// Groups that rows name, or that have a row: each of both from an index, no further than the page.
+async fn groups(db: &Db, table: &'static Table, derived: &Derived, page: &Page<String>) -> Sql<Vec<String>> {
+    let within = Within::after(table, page.after.as_deref());
+    let some = |table: &str, column: &str| {
+        let (table, column) = (quoted(table), quoted(column));
+        let condition = within.condition(&column);
+        format!(
+            "(SELECT DISTINCT {column} AS name FROM {table} WHERE {condition} ORDER BY {column} LIMIT {})",
+            page.limit
+        )
+    };
+    let select = format!(
+        "SELECT name FROM ({} UNION {}) AS both_of_them WHERE name IS NOT NULL ORDER BY name LIMIT {}",
+        some(table.name, derived.group),
+        some(derived.name, derived.columns[0].name),
+        page.limit
+    );
+    let params = within.params(ColumnType::Text);
+    let params: Vec<_> = params.iter().map(Keys::param).collect();
+    let rows = db.query(&select, &params).await?;
+    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+}
+
+async fn stored(db: &Db, derived: &Derived, groups: &[&str]) -> Sql<BTreeMap<String, Vec<Value>>> {
+    let columns = derived.columns.iter().map(shown).collect::<Vec<_>>().join(", ");
+    let (name, key) = (quoted(derived.name), quoted(derived.columns[0].name));
+    let select = format!("SELECT {columns} FROM {name} WHERE {key} = ANY($1)");
+    let rows = db.query(&select, &[(&groups as _, Type::TEXT_ARRAY)]).await?;
+    let values = |row: &Row| -> Sql<(String, Vec<Value>)> {
+        let values = derived.columns.iter().enumerate().map(|(place, column)| value_of(column.kind, row, place));
+        Ok((row.try_get(0)?, values.collect::<Sql<_>>()?))
+    };
+    rows.iter().map(values).collect()
+}
+
+pub(super) async fn rederive(
+    db: &Db,
+    stream: &StreamId,
+    table: &'static Table,
+    groups: &[String],
+    now: Timestamp,
+) -> Sql<()> {
+    let groups: Vec<Grouped> = groups.iter().map(|group| (table, group.clone())).collect();
+    db.begin().await?;
+    let news = refresh(db, &groups.iter().collect::<Vec<_>>()).await?;
+    let entries: Vec<_> = news.into_values().map(|note| note_entry(stream, note, now, REPAIR)).collect();
+    ledger::append(db, &entries).await?;
+    db.commit().await
 }
 
 async fn update(db: &Db, derived: &Derived, rows: &[&[Value]]) -> Sql<()> {

@@ -268,7 +268,7 @@ pub(super) async fn side_rows(
         ColumnType::Json => format!("{}::text", quoted(column.name)),
         _ => quoted(column.name),
     };
-    let within = Within { after: page.after.as_deref().map(|after| Key::Text(after.into())), bounds: of.bounds() };
+    let within = Within::after(of, page.after.as_deref());
     let select = format!(
         "SELECT {} FROM {} WHERE {} ORDER BY {key} LIMIT {}",
         side.columns.iter().map(shown).collect::<Vec<_>>().join(", "),
@@ -295,6 +295,11 @@ pub(super) struct Within {
 impl Within {
     pub(super) fn of(table: &Table, after: Option<&Key>) -> Self {
         Within { after: after.map(|key| table.row_key(key)), bounds: table.bounds() }
+    }
+
+    /// Of something that is called like the rows of a table, after a name.
+    pub(super) fn after(table: &Table, name: Option<&str>) -> Self {
+        Within { after: name.map(|name| Key::Text(name.into())), bounds: table.bounds() }
     }
 
     /// With parameters 1 to 3. Only what is to be compared is spelled, so that an index serves.

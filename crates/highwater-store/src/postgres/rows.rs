@@ -125,8 +125,7 @@ impl<'a> Batch<'a> {
                 rest = later;
             }
         }
-        let is_believed =
-            |item: &&Item<'_>| admitted[item.job] && !stored[item.job].behind.contains(&item.record.key);
+        let is_believed = |item: &&Item<'_>| admitted[item.job] && !stored[item.job].behind.contains(&item.record.key);
         sides::store(self.db, self.tables.iter().flat_map(|(_, items)| items).filter(is_believed)).await?;
         confirm(self.db, jobs, admitted, &mut stored).await?;
         Ok(stored)

@@ -38,6 +38,9 @@ pub(crate) fn grouped(table: &'static Table, body: &Body) -> Option<Grouped> {
     }
 }
 
+/// Who wrote what nobody's lease stands behind because it mends.
+pub(crate) const REPAIR: &str = "repair";
+
 /// The line of the ledger that a note becomes.
 pub(crate) fn note_entry(stream: &StreamId, note: Note, now: Timestamp, actor: &str) -> LedgerEntry {
     LedgerEntry {

@@ -122,7 +122,7 @@ fn derive(db: &Connection, table: &'static Table, derived: &'static Derived, gro
     Ok(is_new.then(|| (derived.note)(&values)))
 }
 
-fn members(db: &Connection, table: &'static Table, derived: &Derived, group: &str) -> Sql<Vec<Vec<Value>>> {
+pub(super) fn members(db: &Connection, table: &'static Table, derived: &Derived, group: &str) -> Sql<Vec<Vec<Value>>> {
     let names = derived.reads.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
     let mut select = db.prepare_cached(&format!(
         "SELECT {names} FROM \"{}\" WHERE \"{}\" = ?1 ORDER BY \"{}\"",

@@ -202,7 +202,7 @@ pub(super) fn within(table: &'static Table, after: Option<&Key>) -> String {
     condition(key_column(table).name, after.is_some(), table.scope.is_some())
 }
 
-fn condition(key: &str, has_after: bool, has_scope: bool) -> String {
+pub(super) fn condition(key: &str, has_after: bool, has_scope: bool) -> String {
     let from = match (has_after, has_scope) {
         (true, _) => format!("\"{key}\" > ?1"),
         (false, true) => format!("\"{key}\" >= ?2"),

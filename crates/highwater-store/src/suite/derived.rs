@@ -9,7 +9,7 @@ use super::{
     scene::{Lab, Scene, at},
     tables::mail::{ANN, label, message},
 };
-use crate::Commit;
+use crate::{Commit, Page};
 
 pub async fn a_thread_follows_its_messages(lab: Lab) {
     let (scene, lease) = Scene::with_mail(lab, vec![message(&ANN, "5", "t", &["A"])]).await;
@@ -42,6 +42,42 @@ pub async fn a_message_of_no_thread_is_of_none(lab: Lab) {
     };
     assert_eq!(scene.store().commit(Arc::new(commit)).await.unwrap().changed, 1, "it is changed all the same");
     assert_eq!((scene.labels(&ANN).await, scene.threads().await), (vec!["1 A".to_owned()], vec![]));
+}
+
+pub async fn a_thread_that_its_messages_do_not_make_is_found_and_made_anew(lab: Lab) {
+    let messages = ["t", "u", "v", "w"].map(|thread| message(&ANN, thread, thread, &["A"])).to_vec();
+    let (scene, _) = Scene::with_mail(lab, messages).await;
+    assert_eq!(scene.misderived(10).await, [""; 0]);
+    for damage in [
+        "UPDATE mail_threads SET message_count = 9 WHERE id = 'm1-t'",
+        "DELETE FROM mail_threads WHERE id = 'm1-u'",
+        "UPDATE mail_messages SET thread_id = 'm1-x' WHERE thread_id = 'm1-v'",
+        "UPDATE mail_threads SET label_ids = NULL WHERE id = 'm1-w'",
+    ] {
+        scene.query(damage).await;
+    }
+    for limit in 1..=6 {
+        assert_eq!(scene.misderived(limit).await, ["m1-t", "m1-u", "m1-v", "m1-w", "m1-x"], "{limit} at a time");
+    }
+    let groups = ["m1-t", "m1-u", "m1-v", "m1-w", "m1-x"].map(String::from);
+    scene.store().rederive(&scene.stream, &ANN, &groups, at(1)).await.unwrap();
+    assert_eq!(scene.misderived(10).await, ["m1-v"], "nothing is left of it to be made from");
+    assert_eq!(scene.threads().await, ["m1-t 1 A", "m1-u 1 A", "m1-v 1 A", "m1-w 1 A", "m1-x 1 A"]);
+}
+
+impl Scene {
+    /// Groups whose row is not what their rows make, found so many at a time.
+    async fn misderived(&self, limit: u32) -> Vec<String> {
+        let (mut wrong, mut after) = (Vec::new(), None);
+        loop {
+            let looked = self.store().misderived(&ANN, Page { after, limit }).await.unwrap();
+            wrong.extend(looked.wrong);
+            if looked.last.is_none() {
+                return wrong;
+            }
+            after = looked.last;
+        }
+    }
 }
 
 /// Edits of a commit: rows, checks, times and counts.

@@ -109,6 +109,7 @@ fn report_json(name: &str, report: &VerifyReport) -> Json {
     json!({
         "source": name,
         "complete": report.is_complete(),
+        "verified_at": report.verified_at.as_millis(),
         "streams": report.streams.iter().map(stream_json).collect::<Vec<_>>(),
         "ledger": { "lines": report.ledger_lines, "sound": report.ledger_error.is_none(), "error": report.ledger_error },
     })
@@ -139,6 +140,7 @@ fn stream_json(verdict: &StreamVerdict) -> Json {
         "moved": verdict.moved,
         "vanished": verdict.vanished,
         "blobs": verdict.blobs,
+        "digest": verdict.digest,
         "complete": verdict.complete,
         "book_errors": verdict.book_errors,
         "examples": examples,
@@ -155,6 +157,7 @@ fn print(report: &VerifyReport) {
         }
         Some(error) => out::data(&format!("ledger: broken: {error}")),
     }
+    out::data(&format!("verified at {}", out::time(report.verified_at)));
 }
 
 fn text(verdict: &StreamVerdict) -> String {
@@ -186,6 +189,7 @@ fn text(verdict: &StreamVerdict) -> String {
     let worth = counts.iter().filter(|(_, count, _)| *count > 0);
     lines.extend(worth.map(|(name, count, note)| format!("  {name:<13} {}{note}", out::grouped(*count))));
     lines.push(format!("  compared      {} with the remote", out::grouped(verdict.checked)));
+    lines.extend(verdict.digest.as_ref().map(|digest| format!("  digest        sha256:{digest}")));
     lines.extend(verdict.book_errors.iter().map(|error| format!("  books: {error}")));
     let examples = verdict.examples.iter().take(20);
     lines.extend(examples.map(|finding| format!("  {} {}: {}", finding.kind, finding.key, finding.detail)));

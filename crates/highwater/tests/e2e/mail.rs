@@ -6,5 +6,6 @@ mod doors;
 mod kill;
 mod letters;
 mod mirror;
+mod proof;
 mod secrets;
 mod sync;
