@@ -1,7 +1,8 @@
-//! The project's own tools: `cargo xtask ci`, `cargo xtask tidy` and `cargo xtask bench`.
+//! The project's own tools: `cargo xtask ci`, `cargo xtask tidy`, `cargo xtask fuzz` and `cargo xtask bench`.
 
 mod bench;
 mod ci;
+mod fuzz;
 mod postgres;
 mod stopwatch;
 mod tidy;
@@ -26,6 +27,8 @@ enum Command {
     Ci(ci::Args),
     /// Check the rules that no compiler checks
     Tidy,
+    /// Feed the readers of foreign bytes with whatever reaches more of their code
+    Fuzz(fuzz::Args),
     /// Measure speed and memory, as ratios taken in one run
     #[command(subcommand)]
     Bench(Bench),
@@ -56,6 +59,7 @@ fn run(command: &Command) -> anyhow::Result<()> {
     match command {
         Command::Ci(args) => ci::run(args, &workspace),
         Command::Tidy => tidy::run(&workspace),
+        Command::Fuzz(args) => fuzz::run(args, &workspace),
         Command::Bench(Bench::Hn(args)) => bench::run(args, &workspace),
         Command::Bench(Bench::Postgres(args)) => bench::run_postgres(args, &workspace),
         Command::Bench(Bench::Soak(args)) => bench::run_soak(args, &workspace),

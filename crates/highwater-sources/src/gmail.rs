@@ -375,3 +375,15 @@ mod tests {
         assert_eq!(slice(5, 0), DAY);
     }
 }
+
+#[cfg(fuzzing)]
+pub(crate) fn read_and_pack(bytes: &[u8]) {
+    let mail = mime::read(bytes);
+    let contents: usize = mail.attachments.iter().map(|attachment| attachment.content.len()).sum();
+    assert!(contents <= 2 * bytes.len() + 1, "attachments of {contents} bytes in a message of {}", bytes.len());
+    assert_eq!(packed::unpack(&packed::pack(bytes), bytes.len()).as_deref(), Ok(bytes));
+    if let Ok(text) = str::from_utf8(bytes) {
+        // Most texts are no base64: that is an answer, too.
+        raw::decode(text).ok();
+    }
+}

@@ -5,6 +5,8 @@ mod changes;
 mod clock;
 mod decoding;
 mod escape;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod gateway;
 pub mod gmail;
 mod hn;

@@ -12,6 +12,8 @@ pub(super) struct Exception {
 #[rustfmt::skip]
 pub(super) const EXCEPTIONS: &[Exception] = &[
     Exception { rule: Rule::Length, path: "Cargo.lock", reason: "written by cargo" },
+    Exception { rule: Rule::Length, path: "fuzz/Cargo.lock", reason: "written by cargo" },
+    Exception { rule: Rule::WorkspaceDependency, path: "fuzz/Cargo.toml", reason: "it is a workspace of its own" },
     Exception {
         rule: Rule::Spawn,
         path: "crates/highwater-sources/src/transport/h2.rs",

@@ -23,6 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("highwater-bench", &["highwater-core", "highwater-sources", "highwater-store"]),
+    ("highwater-fuzz", &["highwater-sources"]),
     ("xtask", &["highwater-pg-server"]),
 ];
 
