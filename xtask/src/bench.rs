@@ -3,6 +3,7 @@
 
 mod child;
 mod figures;
+mod gmail;
 mod peers;
 mod postgres;
 mod round;
@@ -45,6 +46,19 @@ pub(crate) struct PostgresArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..))]
     items: Option<u64>,
     /// Fewer items and one round instead of three: to see that it runs
+    #[arg(long)]
+    quick: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct GmailArgs {
+    /// Messages of the simulated mailbox [default: 20,000, quick 4,000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..))]
+    messages: Option<u64>,
+    /// Messages of up to 35 MB in the run that measures memory [default: 64, quick 16]
+    #[arg(long, value_name = "N")]
+    large: Option<u64>,
+    /// Fewer messages and one round instead of three: to see that it runs
     #[arg(long)]
     quick: bool,
 }
@@ -110,6 +124,14 @@ pub(crate) fn run_postgres(args: &PostgresArgs, workspace: &Workspace) -> anyhow
     fs::remove_dir_all(&bench.scratch).context("cannot remove the scratch folder")
 }
 
+pub(crate) fn run_gmail(args: &GmailArgs, workspace: &Workspace) -> anyhow::Result<()> {
+    build(workspace)?;
+    let (rounds, usual, large) = if args.quick { (1, 4_000, 16) } else { (3, 20_000, 64) };
+    let bench = Bench::new(workspace, Size { rounds, items: args.messages.unwrap_or(usual) })?;
+    gmail::run(&bench, args.large.unwrap_or(large))?;
+    fs::remove_dir_all(&bench.scratch).context("cannot remove the scratch folder")
+}
+
 pub(crate) fn run_soak(args: &SoakArgs, workspace: &Workspace) -> anyhow::Result<()> {
     let example = ["run", "--release", "--quiet", "--package", "highwater-sim", "--example", "soak", "--"];
     run_command(workspace.cargo(example).arg(args.hours.to_string()))
@@ -150,7 +172,7 @@ impl Bench {
     }
 
     fn rounds(&self, peers: &mut Peers) -> anyhow::Result<Vec<Round>> {
-        let simulator = Simulator::start(&self.highwater, self.size.items, "none")?;
+        let simulator = Simulator::start(&self.highwater, "hn", self.size.items, "none")?;
         let round = |number| {
             eprintln!("round {} of {}", number + 1, self.size.rounds);
             self.round(&simulator, peers)
@@ -161,7 +183,7 @@ impl Bench {
     fn slow_rounds(&self) -> anyhow::Result<Vec<Slow>> {
         let plan = self.scratch.join("latency.toml");
         fs::write(&plan, round::latency_plan()).context("cannot write the fault plan")?;
-        let simulator = Simulator::start(&self.highwater, self.slow_items(), &plan.to_string_lossy())?;
+        let simulator = Simulator::start(&self.highwater, "hn", self.slow_items(), &plan.to_string_lossy())?;
         let round = |number| {
             eprintln!("round {} of {} with latency", number + 1, self.size.rounds);
             self.slow_round(&simulator)

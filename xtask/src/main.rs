@@ -38,7 +38,9 @@ enum Command {
 enum Bench {
     /// Hacker News, simulated, into SQLite
     Hn(bench::Args),
-    /// The same into PostgreSQL: beside SQLite, by several processes, and the queue under claimers
+    /// Gmail, simulated, into SQLite: speed, and memory with large messages
+    Gmail(bench::GmailArgs),
+    /// Hacker News into PostgreSQL: beside SQLite, by several processes, and the queue under claimers
     Postgres(bench::PostgresArgs),
     /// An hour of the live service on virtual time: what it did, and that its memory does not grow
     Soak(bench::SoakArgs),
@@ -61,6 +63,7 @@ fn run(command: &Command) -> anyhow::Result<()> {
         Command::Tidy => tidy::run(&workspace),
         Command::Fuzz(args) => fuzz::run(args, &workspace),
         Command::Bench(Bench::Hn(args)) => bench::run(args, &workspace),
+        Command::Bench(Bench::Gmail(args)) => bench::run_gmail(args, &workspace),
         Command::Bench(Bench::Postgres(args)) => bench::run_postgres(args, &workspace),
         Command::Bench(Bench::Soak(args)) => bench::run_soak(args, &workspace),
     }

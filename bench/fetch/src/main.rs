@@ -3,6 +3,7 @@
 
 mod control;
 mod lean;
+mod mail;
 mod postgres;
 mod product;
 mod report;
@@ -27,6 +28,14 @@ struct Args {
 enum Command {
     /// Fetch the items 1 to N and discard them
     Fetch(FetchArgs),
+    /// Fetch the messages of a simulated mailbox and discard them
+    Mail {
+        /// As `http://HOST:PORT`
+        #[arg(long)]
+        base_url: String,
+        #[arg(long, default_value = "64")]
+        in_flight: NonZeroU32,
+    },
     /// Plan, claim, commit and close the segments of N items that have no rows; prints processor seconds
     Control {
         /// Of the store to be made
@@ -78,6 +87,7 @@ enum Client {
 fn main() -> anyhow::Result<()> {
     let line = match &Args::parse().command {
         Command::Fetch(args) => serde_json::to_string(&fetch(args)?)?,
+        Command::Mail { base_url, in_flight } => serde_json::to_string(&fetch_mail(base_url, *in_flight)?)?,
         Command::Control { path, items } => serde_json::to_string(&control::measure(path, *items)?)?,
         Command::Ceiling { url, items } => serde_json::to_string(&postgres::ceiling(url, *items)?)?,
         Command::Sweep { url, schema } => serde_json::to_string(&postgres::sweep(url, schema)?)?,
@@ -88,6 +98,12 @@ fn main() -> anyhow::Result<()> {
     };
     println!("{line}");
     Ok(())
+}
+
+fn fetch_mail(base_url: &str, in_flight: NonZeroU32) -> anyhow::Result<report::Rate> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (messages, duration) = runtime.block_on(mail::fetch(base_url, in_flight.get(), &Clock::system()))?;
+    report::rate(messages, duration)
 }
 
 fn fetch(args: &FetchArgs) -> anyhow::Result<report::Rate> {

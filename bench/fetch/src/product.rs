@@ -12,20 +12,28 @@ use highwater_sources::{Beat, Call, Clock, Gateway, HttpTransport, Request, Tran
 use crate::work::Work;
 
 pub(crate) async fn fetch(base_url: &str, work: &Work, clock: &Clock) -> anyhow::Result<()> {
-    let gateway = Arc::new(gateway(base_url, work, clock)?);
+    let gateway = Arc::new(gateway(base_url, work.in_flight(), clock)?);
+    driven(&gateway, work.share(|work| fetch_items(gateway.clone(), work))).await
+}
+
+/// Does what needs the gateway while that is driven.
+pub(crate) async fn driven<T>(
+    gateway: &Arc<Gateway>,
+    work: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
     let driver = tokio::spawn({
         let gateway = gateway.clone();
         async move { gateway.drive().await }
     });
-    let fetched = work.share(|work| fetch_items(gateway.clone(), work)).await;
+    let done = work.await;
     gateway.stop();
     driver.await?;
-    fetched
+    done
 }
 
-fn gateway(base_url: &str, work: &Work, clock: &Clock) -> anyhow::Result<Gateway> {
+pub(crate) fn gateway(base_url: &str, in_flight: u32, clock: &Clock) -> anyhow::Result<Gateway> {
     let transport = HttpTransport::new(base_url, TransportSettings::default())?;
-    let in_flight = InFlight { start: work.in_flight(), max: work.in_flight() };
+    let in_flight = InFlight { start: in_flight, max: in_flight };
     let settings = Settings::new(Rate::Unlimited, in_flight);
     Ok(Gateway::new(Arc::new(transport), settings, clock.clone(), Box::new(|| 0.5)))
 }

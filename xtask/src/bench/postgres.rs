@@ -72,9 +72,9 @@ impl Schemas<'_> {
 fn rounds(bench: &Bench, schemas: &mut Schemas<'_>) -> anyhow::Result<Vec<Round>> {
     let plan = bench.scratch.join("latency.toml");
     fs::write(&plan, round::latency_plan()).context("cannot write the fault plan")?;
-    let quick = Simulator::start(&bench.highwater, bench.size.items, "none")?;
+    let quick = Simulator::start(&bench.highwater, "hn", bench.size.items, "none")?;
     let slow_items = bench.size.items.min(SLOW_ITEMS);
-    let slow = Simulator::start(&bench.highwater, slow_items, &plan.to_string_lossy())?;
+    let slow = Simulator::start(&bench.highwater, "hn", slow_items, &plan.to_string_lossy())?;
     let mut rounds = Vec::new();
     for number in 1..=bench.size.rounds {
         eprintln!("round {number} of {}", bench.size.rounds);

@@ -15,9 +15,9 @@ pub(super) struct Simulator {
 
 impl Simulator {
     /// `faults` is a preset or a file.
-    pub(super) fn start(highwater: &Path, items: u64, faults: &str) -> anyhow::Result<Self> {
+    pub(super) fn start(highwater: &Path, api: &str, items: u64, faults: &str) -> anyhow::Result<Self> {
         let mut command = Command::new(highwater);
-        command.args(["simulate", "hn", "--listen", "127.0.0.1:0", "--seed", "1", "--quiet"]);
+        command.args(["simulate", api, "--listen", "127.0.0.1:0", "--seed", "1", "--quiet"]);
         command.args(["--items", &items.to_string(), "--faults", faults]);
         let child = command.stdout(Stdio::piped()).spawn().context("cannot start the simulator")?;
         let mut simulator = Simulator { child, url: String::new() };

@@ -28,12 +28,12 @@ pub(super) struct Share {
 }
 
 #[derive(Clone, Copy, Deserialize)]
-struct Table {
-    rows: u64,
+pub(super) struct Table {
+    pub(super) rows: u64,
     bytes: u64,
 }
 
-type Tables = BTreeMap<String, Table>;
+pub(super) type Tables = BTreeMap<String, Table>;
 
 impl Bench {
     pub(super) fn sync(&self, url: &str, items: u64, in_flight: u32) -> anyhow::Result<Synced> {
@@ -69,7 +69,7 @@ impl Bench {
         serde_json::from_str(&output).context("processor time of the control plane")
     }
 
-    fn tables(&self, store: &Path) -> anyhow::Result<Tables> {
+    pub(super) fn tables(&self, store: &Path) -> anyhow::Result<Tables> {
         let output = read(Command::new(&self.yardstick).arg("tables").arg(store))?;
         serde_json::from_str(&output).context("tables of the store")
     }
