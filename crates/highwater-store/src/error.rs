@@ -6,6 +6,8 @@ use highwater_core::Fenced;
 pub enum ErrorKind {
     /// The configuration names something that cannot be opened or reached.
     CannotOpen,
+    /// The server does not answer, or lets nobody in yet: it may be away, or the configuration may be wrong.
+    Unreachable,
     /// The database does not let this user in: wrong password, or none where one is needed.
     Unauthorized,
     /// Another process works on this store.

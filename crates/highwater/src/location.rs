@@ -64,21 +64,34 @@ impl Location {
     }
 
     pub(crate) async fn open(&self, access: Access) -> Result<Arc<dyn Store>, Trouble> {
+        self.attempt(access).await.map_err(|error| self.trouble(&error))
+    }
+
+    /// As [`Location::open`], for who decides by the kind of the error.
+    pub(crate) async fn attempt(&self, access: Access) -> Result<Arc<dyn Store>, StoreError> {
         match self {
             Location::Sqlite(path) => {
                 let options = match access {
                     Access::Read => OpenOptions::read_only(path),
                     Access::Write => OpenOptions::new(path),
                 };
-                Ok(Arc::new(SqliteStore::open(options).map_err(|error| sqlite_trouble(&error, &opening(path)))?))
+                Ok(Arc::new(SqliteStore::open(options)?))
             }
             Location::Postgres(url) => {
                 let options = match access {
                     Access::Read => PostgresOptions::read_only(url),
                     Access::Write => PostgresOptions::new(url),
                 };
-                Ok(Arc::new(PostgresStore::open(options).await.map_err(|error| postgres_trouble(&error))?))
+                Ok(Arc::new(PostgresStore::open(options).await?))
             }
+        }
+    }
+
+    /// What to say of an error met while opening.
+    pub(crate) fn trouble(&self, error: &StoreError) -> Trouble {
+        match self {
+            Location::Sqlite(path) => sqlite_trouble(error, &opening(path)),
+            Location::Postgres(_) => postgres_trouble(error),
         }
     }
 }
@@ -126,14 +139,16 @@ fn postgres_trouble(error: &StoreError) -> Trouble {
         ErrorKind::Unauthorized => {
             trouble.hint("set PGPASSWORD, or add a line to ~/.pgpass; check the user in store.url, or --store")
         }
-        ErrorKind::CannotOpen => trouble.hint("check store.url, or --store, and that the server runs"),
+        ErrorKind::CannotOpen | ErrorKind::Unreachable => {
+            trouble.hint("check store.url, or --store, and that the server runs")
+        }
         _ => trouble,
     }
 }
 
 pub(crate) fn exit_of(kind: ErrorKind) -> Exit {
     match kind {
-        ErrorKind::CannotOpen | ErrorKind::TooNew => Exit::Usage,
+        ErrorKind::CannotOpen | ErrorKind::Unreachable | ErrorKind::TooNew => Exit::Usage,
         ErrorKind::Unauthorized => Exit::Credentials,
         _ => Exit::Failed,
     }

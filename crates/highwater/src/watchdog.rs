@@ -18,6 +18,12 @@ impl Systemd {
         tell(NotifyState::Ready);
     }
 
+    /// The start takes longer, and this is why; to be told again within half of `more`.
+    pub(crate) fn starting(&self, text: &str, more: Duration) {
+        self.status(text);
+        tell(NotifyState::ExtendTimeoutUsec(u32::try_from(more.as_micros()).unwrap_or(u32::MAX)));
+    }
+
     /// One line for `systemctl status`.
     pub(crate) fn status(&self, text: &str) {
         // A line break would end the message and begin another.
@@ -74,11 +80,13 @@ mod tests {
             Some(String::from_utf8_lossy(&buffer[..length]).trim_end().to_owned())
         });
         let messages: Vec<_> = messages.collect();
-        assert_eq!(messages, ["READY=1", "STATUS=hn: 15 s READY=0", "WATCHDOG=1", "STOPPING=1"]);
+        let start = ["STATUS=waiting", "EXTEND_TIMEOUT_USEC=2000000", "READY=1"];
+        assert_eq!(messages, [&start[..], &["STATUS=hn: 15 s READY=0", "WATCHDOG=1", "STOPPING=1"]].concat());
     }
 
     fn live() {
         let systemd = Systemd::from_env();
+        systemd.starting("waiting", Duration::from_secs(2));
         systemd.ready();
         let seconds = systemd.watchdog_interval().unwrap().as_secs();
         systemd.status(&format!("hn: {seconds} s\nREADY=0"));

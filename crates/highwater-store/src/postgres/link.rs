@@ -84,7 +84,7 @@ fn closed() -> Fault {
 }
 
 /// Only then may the other way help.
-fn is_about_encryption(error: &tokio_postgres::Error) -> bool {
+pub(super) fn is_about_encryption(error: &tokio_postgres::Error) -> bool {
     error.code() == Some(&tokio_postgres::error::SqlState::INVALID_AUTHORIZATION_SPECIFICATION)
         || error.to_string().contains("TLS")
 }

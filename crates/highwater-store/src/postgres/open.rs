@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{
     address::Address,
     copy,
-    error::Sql,
-    link::{Db, Link},
+    error::{Fault, Sql},
+    link::{Db, Link, is_about_encryption},
     pool::{Begin, Pool, quoted},
 };
 use crate::{
@@ -67,15 +67,21 @@ pub(super) async fn open(options: &PostgresOptions) -> Result<(Pool, String)> {
         let schema = link.drive(ready(&db, address.schema.as_deref(), options.mode)).await?;
         Ok((link, schema))
     };
-    let (link, schema) = prepare.await.map_err(|fault: super::error::Fault| {
-        let error = fault.while_doing(&doing);
-        // There is no run yet that could go on when it heals.
-        let kind =
-            if error.kind.may_heal() || error.kind == ErrorKind::Refused { ErrorKind::CannotOpen } else { error.kind };
-        StoreError { kind, ..error }
-    })?;
+    let (link, schema) = prepare.await.map_err(|fault| while_opening(fault, &doing))?;
     let name = format!("{}, schema {schema:?}", address.place());
     Ok((Pool::new(address, Begin::new(&schema), link, options.connections), name))
+}
+
+/// There is no run yet that could go on when it heals. A certificate that is not trusted will not be in a moment either.
+fn while_opening(fault: Fault, doing: &str) -> StoreError {
+    let is_final = matches!(&fault, Fault::Sql(error) if is_about_encryption(error));
+    let error = fault.while_doing(doing);
+    let kind = match error.kind {
+        ErrorKind::Unavailable if !is_final => ErrorKind::Unreachable,
+        ErrorKind::Unavailable | ErrorKind::Refused => ErrorKind::CannotOpen,
+        kind => kind,
+    };
+    StoreError { kind, ..error }
 }
 
 /// Brings the schema up to date, or checks that it is; its name.

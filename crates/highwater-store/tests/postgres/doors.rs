@@ -58,7 +58,7 @@ async fn each_closed_door_says_what_it_is() {
     assert_eq!(forbidden.kind, ErrorKind::CannotOpen);
     assert!(text(&forbidden).contains("permission denied"), "{}", text(&forbidden));
     let nobody = refusal("postgres://ann@127.0.0.1:1/postgres").await;
-    assert_eq!(nobody.kind, ErrorKind::CannotOpen, "{}", text(&nobody));
+    assert_eq!(nobody.kind, ErrorKind::Unreachable, "{}", text(&nobody));
 
     let socket = format!("postgres:///tidy?user={USER}&host={}&port={}", server.folder().display(), server.port());
     PostgresStore::open(PostgresOptions::new(&socket)).await.unwrap();

@@ -2,6 +2,7 @@
 
 mod alerts;
 mod counters;
+mod door;
 mod narrator;
 mod watch;
 
@@ -28,7 +29,7 @@ use crate::{
     exit::{Exit, Trouble},
     notify::Notifier,
     out,
-    settings::{Access, Settings, live_settings},
+    settings::{Settings, live_settings},
     signals::{self, Signals},
     watchdog::Systemd,
 };
@@ -45,17 +46,21 @@ pub(super) async fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exi
     let signals = Signals::listen()?;
     let notifier = Notifier::start(&settings.config.alerts.notify)
         .map_err(|error| Trouble::usage(format!("alerts: {error:#}")))?;
-    let store = settings.open_store(Access::Write).await?;
-    let listener = listen(&serve).await?;
     let stop = CancellationToken::new();
-    let watched: Result<Vec<Arc<Watched>>, Trouble> =
-        sources.iter().map(|source| watch(global, &settings, source, store.clone(), &stop)).collect();
-    let service = Arc::new(Service::new(watched?));
-    if !global.quiet {
-        let address = listener.local_addr()?;
-        out::complain(&format!("serving; metrics and health are at http://{address}/"));
-    }
-    let work = keep(&service, listener, rules, notifier, settings.config.alerts.control_budget, &stop);
+    let work = async {
+        let systemd = Systemd::from_env();
+        let Some(store) = door::open(&settings.location()?, &systemd, &stop).await? else { return Ok(()) };
+        let listener = listen(&serve).await?;
+        let watched: Result<Vec<Arc<Watched>>, Trouble> =
+            sources.iter().map(|source| watch(global, &settings, source, store.clone(), &stop)).collect();
+        let service = Arc::new(Service::new(watched?));
+        if !global.quiet {
+            let address = listener.local_addr()?;
+            out::complain(&format!("serving; metrics and health are at http://{address}/"));
+        }
+        let alerts = Alerts::new(service.clone(), notifier, settings.config.alerts.control_budget);
+        keep(&service, listener, rules, alerts, &systemd, &stop).await
+    };
     let (served, signal) = signals.guard(&stop, work).await;
     match (served, signal) {
         (Ok(()), signal) => Ok(signal.unwrap_or(Exit::Failed)),
@@ -72,13 +77,11 @@ async fn keep(
     service: &Arc<Service>,
     listener: TcpListener,
     rules: AccessRules,
-    notifier: Notifier,
-    control_budget: Option<u64>,
+    mut alerts: Alerts,
+    systemd: &Systemd,
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
     let shutdown = CancellationToken::new();
-    let mut alerts = Alerts::new(service.clone(), notifier, control_budget);
-    let systemd = Systemd::from_env();
     systemd.ready();
     let mirrors = mirror_all(service, stop);
     let web = highwater_web::serve(listener, rules, service.clone(), shutdown.clone());
@@ -88,7 +91,7 @@ async fn keep(
         served = mirrors => served,
         served = &mut web => served.map_err(Into::into),
         () = alerts.keep() => unreachable!("alerts are watched without end"),
-        () = attend(&systemd, service) => unreachable!("systemd is told without end"),
+        () = attend(systemd, service) => unreachable!("systemd is told without end"),
         Err(error) = signals::answer_hangups() => Err(error.into()),
     };
     systemd.stopping();

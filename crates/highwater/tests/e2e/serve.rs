@@ -2,6 +2,7 @@
 //! blindness is accounted for until it is made good.
 
 mod alerts;
+mod away;
 mod blind;
 mod burst;
 mod doors;

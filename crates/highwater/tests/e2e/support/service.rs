@@ -17,7 +17,11 @@ impl Service {
     }
 
     pub(crate) fn launch(home: &Home, command: Command) -> Service {
-        let mut running = home.launch(command);
+        Service::of(home.launch(command))
+    }
+
+    /// One that was started already.
+    pub(crate) fn of(mut running: Running) -> Service {
         let address = until("the address of the service", PATIENCE, || {
             assert!(!running.has_ended(), "the service ended: {}", running.err());
             let err = running.err();
