@@ -36,7 +36,7 @@ impl Fault {
     pub(super) fn shared(&self, doing: &str) -> StoreError {
         let cause = match self {
             Fault::Sql(error) => said(error),
-            Fault::Decided(error) => error.to_string(),
+            Fault::Decided(error) => told(error),
             Fault::Raced => "another process was quicker".into(),
         };
         StoreError::new(self.kind(), doing).caused_by(cause)
@@ -128,9 +128,22 @@ fn said(error: &tokio_postgres::Error) -> String {
     }
 }
 
+/// With its causes.
+fn told(error: &StoreError) -> String {
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_that_several_share_has_its_cause_for_each() {
+        let away = StoreError::new(ErrorKind::Unavailable, "connecting").caused_by("connection refused");
+        let shared = Fault::Decided(away).shared("committing a job");
+        assert_eq!(shared.source.unwrap().to_string(), "connecting: connection refused");
+    }
 
     #[test]
     fn a_code_says_what_to_do_about_it() {

@@ -1,6 +1,7 @@
 //! What a service says on stderr: a line when something begins or ends, nothing that repeats.
 
 mod flaps;
+mod troubles;
 
 use std::sync::{
     Mutex,
@@ -10,7 +11,7 @@ use std::sync::{
 use highwater_core::{Event, Observer, RescanReason, SourceName};
 use highwater_sources::Clock;
 
-use self::flaps::Flaps;
+use self::{flaps::Flaps, troubles::Troubles};
 use crate::out;
 
 pub(super) struct Narrator {
@@ -20,12 +21,13 @@ pub(super) struct Narrator {
     stopping: AtomicBool,
     /// Events come from many tasks; held for a few instructions.
     flaps: Mutex<Flaps>,
+    troubles: Mutex<Troubles>,
 }
 
 impl Narrator {
     pub(super) fn new(source: SourceName, quiet: bool) -> Self {
-        let flaps = Mutex::default();
-        Narrator { source, quiet, clock: Clock::system(), stopping: AtomicBool::new(false), flaps }
+        let (flaps, troubles) = (Mutex::default(), Mutex::default());
+        Narrator { source, quiet, clock: Clock::system(), stopping: AtomicBool::new(false), flaps, troubles }
     }
 
     fn say(&self, text: &str) {
@@ -40,11 +42,13 @@ impl Observer for Narrator {
         crate::progress::log(event);
         // Every stream says so.
         let said_before = matches!(event, Event::Stopping) && self.stopping.swap(true, Ordering::Relaxed);
+        let now = self.clock.moment();
         let (summary, is_told) = {
-            let now = self.clock.moment();
             let mut flaps = self.flaps.lock().expect("no code panics while it holds this lock");
             (flaps.summary(now), flaps.admit(event, now))
         };
+        let is_told =
+            is_told && self.troubles.lock().expect("no code panics while it holds this lock").admit(event, now);
         summary.iter().for_each(|text| self.say(text));
         if let Some(text) = text(event).filter(|_| is_told && !said_before) {
             self.say(&text);
