@@ -144,13 +144,22 @@ impl Dispatcher {
             self.wind_down().await;
         }
         let leases: Vec<_> = std::mem::take(&mut self.open).into_values().map(|work| work.lease.clone()).collect();
-        let store = &self.worker.engine.store;
-        let released =
-            if leases.is_empty() { Ok(()) } else { self.worker.engine.steady(|| store.release(&leases)).await };
-        match (ended, released) {
-            (Ok(end), Ok(())) => Ok(end),
-            (Ok(_), Err(error)) => Err(error.into()),
-            (Err(error), _) => Err(error),
+        let (engine, store) = (&self.worker.engine, &self.worker.engine.store);
+        match ended {
+            ended if leases.is_empty() => ended,
+            Ok(end) => {
+                engine.steady(|| store.release(&leases)).await?;
+                Ok(end)
+            }
+            Err(error) => {
+                // The store may be what failed, and has been waited for already; leases that stay end by themselves.
+                tokio::select! {
+                    biased;
+                    _ = store.release(&leases) => {}
+                    () = engine.world.clock.sleep(RELEASE_PATIENCE) => {}
+                }
+                Err(error)
+            }
         }
     }
 
@@ -182,7 +191,7 @@ impl Dispatcher {
                 }
                 () = turns.over() => {}
                 probed = awaited(&mut self.probing) => self.handle_probed(probed),
-                died = self.duties.died() => return Err(EngineError::TaskDied(died.into())),
+                died = self.duties.died() => return self.without_duties(died),
                 () = news.notified() => self.claim_again_at = None,
                 _ = beat.tick() => self.start_beat(),
                 beaten = awaited(&mut self.beating) => {
@@ -192,6 +201,14 @@ impl Dispatcher {
                 () = sleep_until(&clock, wake) => self.claim_again_at = None,
             }
         }
+    }
+
+    /// Another dispatcher that cannot go on stops the gateway for all, and has the reason.
+    fn without_duties(&self, died: &'static str) -> Result<DrainEnd> {
+        if self.worker.engine.source.gateway().is_stopped() {
+            return Ok(DrainEnd::Stopped);
+        }
+        Err(EngineError::TaskDied(died.into()))
     }
 
     fn beat_every(&self) -> std::time::Duration {
@@ -266,6 +283,7 @@ impl Dispatcher {
     }
 }
 
+const RELEASE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
 const RECLAIM: std::time::Duration = std::time::Duration::from_millis(250);
 
 /// Leases segments and finds out which of their keys are still open.

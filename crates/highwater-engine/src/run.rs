@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use highwater_core::{BatchCounts, Moment};
-use highwater_store::{RunEnd, RunOutcome, RunStart};
+use highwater_store::{ErrorKind, RunEnd, RunOutcome, RunStart, StoreError};
 
 use crate::{Engine, error::Result};
 
@@ -44,7 +44,24 @@ impl RunLog {
             requests: self.requests(),
             at: engine.now(),
         };
-        engine.steady(|| engine.store.end_run(&end)).await?;
+        match outcome {
+            RunOutcome::Failed => self.note_failed(&end).await?,
+            _ => engine.steady(|| engine.store.end_run(&end)).await?,
+        }
         Ok(())
     }
+
+    /// The store may be what failed, and has been waited for already. A run whose end is not noted stays `running` until
+    /// the store is opened again.
+    async fn note_failed(&self, end: &RunEnd) -> Result<(), StoreError> {
+        tokio::select! {
+            biased;
+            noted = self.engine.store.end_run(end) => noted,
+            () = self.engine.world.clock.sleep(FAILED_PATIENCE) => {
+                Err(StoreError::new(ErrorKind::Unavailable, "noting the end of a run that failed"))
+            }
+        }
+    }
 }
+
+const FAILED_PATIENCE: Duration = Duration::from_secs(1);

@@ -113,6 +113,10 @@ impl Gateway {
         self.limiter.stop();
     }
 
+    pub fn is_stopped(&self) -> bool {
+        self.limiter.is_stopped()
+    }
+
     pub fn pause(&self, until: Moment, reason: PauseReason) {
         self.limiter.pause(until, reason);
     }

@@ -149,6 +149,10 @@ impl Limiter {
         waiters.drain().for_each(|(ticket, _)| throttle.cancel(ticket));
     }
 
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
     pub(super) fn pause(&self, until: Moment, reason: PauseReason) {
         let now = self.clock.moment();
         self.change(now, |state| state.throttle.pause(until, reason, now));

@@ -26,6 +26,19 @@ fn a_file_that_may_not_grow_ends_the_run_with_a_reason_and_costs_nothing_stored(
 }
 
 #[test]
+fn a_service_without_room_ends_with_the_reason_it_met_first() {
+    let sim = Sim::start(ITEMS, "none");
+    let home = Home::new(&sim.url(), FAST);
+    let mut command = home.shielded(Path::new("prlimit"), &["--fsize=3000000"]);
+    command.arg(program()).args(["serve", "--listen", "127.0.0.1:0"]).env("HIGHWATER_STORE_PATIENCE", "2s");
+    let done = home.launch(command).wait();
+    let done = done.exits(1).complains(&["the store cannot write", "error: the store failed", "hint: make room"]);
+    assert!(!done.err.contains("died"), "{}", done.err);
+    let told = done.err.matches("the store cannot write").count();
+    assert!(told <= 3, "told {told} times: {}", done.err);
+}
+
+#[test]
 fn a_stop_while_nothing_can_be_written_is_still_a_stop() {
     let sim = Sim::start(ITEMS, "none");
     let home = Home::new(&sim.url(), FAST);
