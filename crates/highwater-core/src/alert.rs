@@ -94,6 +94,7 @@ impl AlertBook {
             let is_covered = condition.covered_by().is_some_and(|greater| watch.trouble(greater, signals).is_some());
             let (state, message, send) = match trouble {
                 Some(message) => entry.hold(message, is_covered, now),
+                None if watch.is_undecided(*condition, signals, now) => None,
                 None => entry.clear(now),
             }?;
             Some(AlertChange { condition: *condition, severity: condition.severity(), state, message, send })
@@ -104,8 +105,22 @@ impl AlertBook {
     /// Takes up an alert that an earlier process left open.
     pub fn recall(&mut self, alert: OpenAlert) {
         let OpenAlert { condition, message, raised_at, .. } = alert;
-        let open = Open { message, raised_at, told: true, clear_since: None };
-        self.entries[condition as usize] = Entry { open: Some(open), told_at: Some(raised_at) };
+        self.entries[condition as usize].open = Some(Open { message, raised_at, told: false, clear_since: None });
+    }
+
+    /// Takes up when people last heard of a condition, whoever told them; after the alerts that are open.
+    pub fn recall_told(&mut self, condition: Condition, at: Timestamp) {
+        let entry = &mut self.entries[condition as usize];
+        entry.told_at = Some(at);
+        if let Some(open) = &mut entry.open {
+            open.told = at >= open.raised_at;
+        }
+    }
+
+    /// Others keep the book from here on. What was counted stays counted.
+    pub fn hand_over(&mut self) {
+        self.entries = Default::default();
+        self.watch.look_away();
     }
 
     pub fn open(&self) -> Vec<OpenAlert> {

@@ -9,7 +9,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    AgeCounts, Ages, BatchCounts, BlindWindow, Key, KeySet, Position, Record, Rescan, RescanId, RescanReason,
+    AgeCounts, Ages, AlertState, BatchCounts, BlindWindow, Key, KeySet, Position, Record, Rescan, RescanId, RescanReason,
     SourceName, Span, StreamId, Timestamp, WindowId, WorkerId, schema::Table,
 };
 
@@ -65,10 +65,12 @@ pub trait LiveStore: Send + Sync {
 
     /// How old objects were when they were found changed, since the store was made.
     fn ages<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<AgeCounts>>;
-    /// Notes an alert that was raised or resolved; the ledger gets a line.
+    /// Notes an alert that was raised or resolved, of which the ledger gets a line, or that goes on.
     fn note_alert<'a>(&'a self, alert: &'a AlertNote) -> BoxFuture<'a, Result<()>>;
     /// Alerts that are not resolved, the eldest first.
     fn open_alerts<'a>(&'a self, source: &'a SourceName) -> BoxFuture<'a, Result<Vec<AlertRow>>>;
+    /// The conditions that people were ever told of, and when last.
+    fn told_alerts<'a>(&'a self, source: &'a SourceName) -> BoxFuture<'a, Result<Vec<(String, Timestamp)>>>;
     /// Bytes of the whole database, and of the tables of the control plane in it.
     fn sizes(&self) -> BoxFuture<'_, Result<StoreSizes>>;
     /// When the first run of a source began.
@@ -207,8 +209,9 @@ pub struct AlertNote {
     pub severity: String,
     pub message: String,
     pub at: Timestamp,
-    /// False: it is resolved.
-    pub raised: bool,
+    pub state: AlertState,
+    /// When people were told, if they were just now.
+    pub told_at: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,6 +22,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 2, name: "live", sql: include_str!("migrations/0002_live.sql") },
     Migration { version: 3, name: "mailboxes", sql: include_str!("migrations/0003_mailboxes.sql") },
     Migration { version: 4, name: "mail", sql: include_str!("migrations/0004_mail.sql") },
+    Migration { version: 5, name: "told", sql: include_str!("migrations/0005_told.sql") },
 ];
 
 /// How a database spells the words in braces.

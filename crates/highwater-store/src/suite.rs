@@ -148,6 +148,7 @@ cases! { ($)
         the_names_of_a_span_are_told_once;
     alerts:
         an_alert_is_told_once_until_it_is_resolved
+        an_alert_that_goes_on_says_what_holds_now_and_when_it_was_told
         a_store_knows_its_size_and_its_age;
     mailboxes:
         a_mailbox_is_made_once_and_told_of

@@ -8,7 +8,7 @@ mod ground;
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use highwater_core::{
-    AccountReport, Edit, Otherwise, Position, Purpose, Record, RescanReason, StreamId, Value, Verdict,
+    AccountReport, AlertState, Edit, Otherwise, Position, Purpose, Record, RescanReason, StreamId, Value, Verdict,
     throttle::Learned,
 };
 use highwater_store::{
@@ -107,7 +107,8 @@ async fn fill_live(scene: &Scene) {
         severity: "warning".into(),
         message: "nothing heard".into(),
         at: at(5),
-        raised: true,
+        state: AlertState::Raised,
+        told_at: Some(at(5)),
     };
     store.note_alert(&alert).await.unwrap();
     let ann = MailboxId::new("default", "ann@example.com");

@@ -195,9 +195,64 @@ fn an_alert_of_an_earlier_process_is_resolved_by_this_one() {
     let open = book.open();
     let mut next = AlertBook::default();
     open.iter().cloned().for_each(|alert| next.recall(alert));
+    next.recall_told(Condition::ListenerDown, at(0));
     assert_eq!(next.open(), open);
     assert_eq!(told(&mut next, &down(90), 30), [""; 0], "it was told already");
     assert_eq!(told(&mut next, &fed(live()), 40), [""; 0]);
     assert_eq!(told(&mut next, &fed(live()), 100), ["listener_down resolved"]);
     assert_eq!(next.open(), []);
+}
+
+#[test]
+fn once_an_hour_holds_across_processes() {
+    let mut next = AlertBook::default();
+    next.recall_told(Condition::ListenerDown, at(100));
+    assert_eq!(told(&mut next, &down(61), 600), ["(listener_down raised)"], "the one before it told at 100");
+    assert_eq!(told(&mut next, &down(90), 3_699), [""; 0]);
+    assert_eq!(told(&mut next, &down(90), 3_700), ["listener_down lasting"]);
+}
+
+#[test]
+fn an_alert_that_nobody_heard_of_is_recalled_as_such() {
+    let mut next = AlertBook::default();
+    let (condition, severity) = (Condition::ListenerDown, Severity::Critical);
+    next.recall(OpenAlert { condition, severity, message: String::new(), raised_at: at(200) });
+    next.recall_told(condition, at(100));
+    told(&mut next, &fed(live()), 300);
+    assert_eq!(told(&mut next, &fed(live()), 360), ["(listener_down resolved)"]);
+}
+
+#[test]
+fn what_counts_over_an_hour_is_resolved_only_by_who_has_seen_an_hour() {
+    let mut next = AlertBook::default();
+    let (condition, severity) = (Condition::Reconnecting, Severity::Warning);
+    next.recall(OpenAlert { condition, severity, message: String::new(), raised_at: at(0) });
+    next.recall_told(condition, at(0));
+    let mut log = Vec::new();
+    for minute in 1..=70 {
+        let lines = told(&mut next, &fed(live()), minute * 60);
+        log.extend(lines.into_iter().map(|line| format!("{minute} {line}")));
+    }
+    assert_eq!(log, ["62 reconnecting resolved"]);
+}
+
+#[test]
+fn a_feed_that_is_still_down_after_a_restart_is_not_resolved_in_between() {
+    let mut next = AlertBook::default();
+    let (condition, severity) = (Condition::ListenerDown, Severity::Critical);
+    next.recall(OpenAlert { condition, severity, message: String::new(), raised_at: at(0) });
+    next.recall_told(condition, at(0));
+    for second in (5..=120).step_by(5) {
+        assert_eq!(told(&mut next, &down(second), 1_000 + second), [""; 0]);
+    }
+}
+
+#[test]
+fn a_book_that_others_keep_is_empty() {
+    let mut book = AlertBook::default();
+    book.observe(&fed(LiveSignals { reconnects: 7, ..live() }), at(0));
+    assert_eq!(book.open().len(), 1);
+    book.hand_over();
+    assert_eq!(book.open(), []);
+    assert_eq!(told(&mut book, &fed(LiveSignals { reconnects: 7, ..live() }), 4_000), [""; 0], "none of them is new");
 }

@@ -28,6 +28,8 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// What must be remembered to judge the figures of a moment.
 #[derive(Clone, Debug)]
 pub(super) struct Watch {
+    /// Since when nothing has escaped it.
+    since: Option<Timestamp>,
     /// Where the counting of the present window of items began.
     began: ItemSignals,
     /// The last whole window.
@@ -40,6 +42,7 @@ pub(super) struct Watch {
 impl Default for Watch {
     fn default() -> Self {
         Watch {
+            since: None,
             began: ItemSignals::default(),
             share: None,
             bad_hour: Recent::over(HOUR),
@@ -51,6 +54,7 @@ impl Default for Watch {
 
 impl Watch {
     pub(super) fn observe(&mut self, signals: &Signals, now: Timestamp) {
+        self.since.get_or_insert(now);
         self.observe_share(signals.items);
         self.bad_hour.observe(signals.items.bad, now);
         self.throttled.observe(u64::try_from(signals.throttled.as_millis()).unwrap_or(u64::MAX), now);
@@ -65,6 +69,25 @@ impl Watch {
         if settled >= SHARE_ITEMS {
             self.share = Some(ItemSignals { settled, bad: items.bad.saturating_sub(self.began.bad) });
             self.began = items;
+        }
+    }
+
+    /// What comes next is the first of what is seen without a gap.
+    pub(super) fn look_away(&mut self) {
+        self.since = None;
+    }
+
+    /// Whether what was seen is too little to say that a condition, which does not seem to hold, does not: an alert of an
+    /// earlier process may stand on what only that one saw.
+    pub(super) fn is_undecided(&self, condition: Condition, signals: &Signals, now: Timestamp) -> bool {
+        let seen = self.since.map_or(Duration::ZERO, |since| now.since(since));
+        match condition {
+            Condition::BadShareWarn | Condition::BadShareCritical => self.share.is_none(),
+            Condition::BadPerHour | Condition::Reconnecting => seen < HOUR,
+            Condition::Throttled => seen < THROTTLED_WINDOW,
+            Condition::ListenerDown => signals.live.is_some_and(|live| live.down_for.is_some()),
+            Condition::LastEventOld => signals.live.and_then(|live| live.last_event_age).is_some_and(|age| age > seen),
+            _ => false,
         }
     }
 

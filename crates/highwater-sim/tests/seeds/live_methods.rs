@@ -28,6 +28,7 @@ macro_rules! live_methods {
             fn ages<'a>(&'a self, stream: &'a StreamId) -> highwater_core::AgeCounts;
             fn note_alert<'a>(&'a self, alert: &'a highwater_store::AlertNote) -> ();
             fn open_alerts<'a>(&'a self, source: &'a SourceName) -> Vec<highwater_store::AlertRow>;
+            fn told_alerts<'a>(&'a self, source: &'a SourceName) -> Vec<(String, highwater_core::Timestamp)>;
             fn sizes<'a>(&'a self) -> highwater_store::StoreSizes;
             fn first_run_at<'a>(&'a self, source: &'a SourceName) -> Option<Timestamp>;
         }

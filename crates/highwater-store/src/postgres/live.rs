@@ -125,6 +125,10 @@ impl LiveStore for PostgresStore {
         transact!(self, to_read, "reading alerts", |db| alerts::open(db, source))
     }
 
+    fn told_alerts<'a>(&'a self, source: &'a SourceName) -> BoxFuture<'a, Result<Vec<(String, Timestamp)>>> {
+        transact!(self, to_read, "reading when alerts were told", |db| alerts::told(db, source))
+    }
+
     fn sizes(&self) -> BoxFuture<'_, Result<StoreSizes>> {
         transact!(self, to_read, "measuring the database", |db| state::sizes(db))
     }

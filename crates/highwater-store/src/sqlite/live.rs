@@ -144,6 +144,11 @@ impl LiveStore for SqliteStore {
         Box::pin(self.read("reading alerts", move |db| alerts::open(db, &source)))
     }
 
+    fn told_alerts<'a>(&'a self, source: &'a SourceName) -> BoxFuture<'a, Result<Vec<(String, Timestamp)>>> {
+        let source = source.clone();
+        Box::pin(self.read("reading when alerts were told", move |db| alerts::told(db, &source)))
+    }
+
     fn sizes(&self) -> BoxFuture<'_, Result<StoreSizes>> {
         Box::pin(self.read("measuring the database", state::sizes))
     }

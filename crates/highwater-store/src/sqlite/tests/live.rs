@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use highwater_core::{Key, Position, Record, RescanReason, Span, StreamId, Timestamp, WindowId, WorkerId};
+use highwater_core::{AlertState, Key, Position, Record, RescanReason, Span, StreamId, Timestamp, WindowId, WorkerId};
 
 use crate::{
     AlertNote, CollectNames, EndWindow, Heard, LISTENER, LiveCommit, LiveStore, NewWindow, RescanPlan, Result, RoleAsk,
@@ -94,7 +94,8 @@ impl LiveScript {
             severity: "warning".into(),
             message: "nothing heard".into(),
             at: now,
-            raised: true,
+            state: AlertState::Raised,
+            told_at: Some(now),
         }
     }
 }

@@ -1,15 +1,17 @@
 //! Watches the figures of every source, and tells when something is wrong and when it is over: on stderr, in the ledger,
 //! and to whom the configuration names.
 
+mod notes;
+
 use std::{sync::Arc, time::Duration};
 
 use highwater_core::{
-    AlertBook, AlertChange, AlertState, CatchupSignals, Condition, ControlSignals, ItemSignals, LiveSignals, Moment,
-    OpenAlert, Severity, Signals, throttle::PauseReason,
+    AlertBook, CatchupSignals, Condition, ControlSignals, ItemSignals, LiveSignals, Moment, OpenAlert, Severity,
+    Signals, throttle::PauseReason,
 };
-use highwater_store::AlertNote;
 use highwater_web::{AlertView, SourceView};
 
+use self::notes::Notes;
 use super::watch::{Service, Watched};
 use crate::{notify::Notifier, out};
 
@@ -26,6 +28,7 @@ pub(super) struct Alerts {
 #[derive(Default)]
 struct Book {
     book: AlertBook,
+    notes: Notes,
     down_since: Option<Moment>,
     caught_up_once: bool,
     recalled: bool,
@@ -55,6 +58,7 @@ impl Alerts {
     async fn look(&mut self, index: usize) {
         let watched = self.service.watched[index].clone();
         if !watched.pulse().is_listener {
+            self.books[index].hand_over();
             return;
         }
         let view = watched.view().await;
@@ -63,14 +67,20 @@ impl Alerts {
             return;
         }
         let book = &mut self.books[index];
-        book.recall(&watched).await;
+        if let Err(error) = book.recall(&watched).await {
+            tracing::debug!(error = %highwater_engine::describe(&error), "alerts cannot be read");
+            return;
+        }
         let signals = book.signals(&watched, &view, self.control_budget);
         let now = watched.engine.world.clock.now();
         for change in book.book.observe(&signals, now) {
             out::complain(&format!("{}: {change}", view.name));
-            note(&watched, &change).await;
+            book.notes.add(&watched.engine.name, &change, now);
             self.notifier.send(&change, &view.name, now);
         }
+        book.notes.compare(&watched.engine.name, &book.book.open(), now);
+        let store = &watched.engine.store;
+        book.notes.write(async |note| store.note_alert(note).await).await;
     }
 
     fn show(&self) {
@@ -90,23 +100,37 @@ impl Alerts {
 }
 
 impl Book {
-    /// Takes up what an earlier process left open.
-    async fn recall(&mut self, watched: &Watched) {
-        if std::mem::replace(&mut self.recalled, true) {
-            return;
+    /// Takes up what an earlier process left open, and when it told people what.
+    async fn recall(&mut self, watched: &Watched) -> highwater_store::Result<()> {
+        if self.recalled {
+            return Ok(());
         }
-        match watched.engine.store.open_alerts(&watched.engine.name).await {
-            Ok(rows) => {
-                for row in rows {
-                    let known = row.condition.parse::<Condition>().ok().zip(row.severity.parse::<Severity>().ok());
-                    if let Some((condition, severity)) = known {
-                        let (message, raised_at) = (row.message, row.raised_at);
-                        self.book.recall(OpenAlert { condition, severity, message, raised_at });
-                    }
-                }
+        let (store, name) = (&watched.engine.store, &watched.engine.name);
+        let (open, told) = (store.open_alerts(name).await?, store.told_alerts(name).await?);
+        for row in open {
+            let known = row.condition.parse::<Condition>().ok().zip(row.severity.parse::<Severity>().ok());
+            if let Some((condition, severity)) = known {
+                // There is no such alert before the first time.
+                self.caught_up_once |= condition == Condition::Lag;
+                let (message, raised_at) = (row.message, row.raised_at);
+                let alert = OpenAlert { condition, severity, message, raised_at };
+                self.notes.recall(&alert);
+                self.book.recall(alert);
             }
-            Err(error) => tracing::warn!(error = %highwater_engine::describe(&error), "alerts cannot be read"),
         }
+        for (condition, at) in told {
+            if let Ok(condition) = condition.parse() {
+                self.book.recall_told(condition, at);
+            }
+        }
+        self.recalled = true;
+        Ok(())
+    }
+
+    /// Another process tells from here on, of what is open as well.
+    fn hand_over(&mut self) {
+        self.book.hand_over();
+        (self.notes, self.down_since, self.recalled) = (Notes::default(), None, false);
     }
 
     fn signals(&mut self, watched: &Watched, view: &SourceView, budget: Option<u64>) -> Signals {
@@ -141,21 +165,4 @@ impl Book {
 fn asked_to_slow_down(view: &SourceView) -> Duration {
     let asked = view.traffic.throttled.iter().filter(|throttled| throttled.reason != PauseReason::Outage.as_str());
     asked.map(|throttled| throttled.time).sum()
-}
-
-async fn note(watched: &Watched, change: &AlertChange) {
-    if change.state == AlertState::Lasting {
-        return;
-    }
-    let note = AlertNote {
-        source: watched.engine.name.clone(),
-        condition: change.condition.to_string(),
-        severity: change.severity.to_string(),
-        message: change.message.clone(),
-        at: watched.engine.world.clock.now(),
-        raised: change.state == AlertState::Raised,
-    };
-    if let Err(error) = watched.engine.store.note_alert(&note).await {
-        tracing::warn!(error = %highwater_engine::describe(&error), "an alert is not in the books");
-    }
 }
