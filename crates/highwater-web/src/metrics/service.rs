@@ -22,9 +22,12 @@ pub(super) const FAMILIES: &[Family] = &[
     family("realtime_last_event_age_seconds", Gauge, "Seconds since the quietest feed told anything.", |view, page| {
         page.number(&[], worst(listeners(view).map(|live| live.last_event_age)))
     }),
-    family("realtime_worker_alive_count", Gauge, "Workers that fetch what feeds name.", |view, page| {
-        page.number(&[], sum(lives(view).map(|live| live.workers_alive)));
-    }),
+    family(
+        "realtime_worker_alive_count",
+        Gauge,
+        "Workers that fetch what feeds name; absent while others listen.",
+        |view, page| page.number(&[], sum(listeners(view).map(|live| live.workers_alive))),
+    ),
     family("realtime_queue_depth", Gauge, "Named changes that wait to be fetched.", |view, page| {
         page.number(&[], sum(lives(view).map(|live| live.queue_depth)));
     }),

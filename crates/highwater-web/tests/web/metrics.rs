@@ -117,6 +117,16 @@ fn one_feed_that_is_down_counts_but_one_that_others_listen_to_does_not() {
 }
 
 #[test]
+fn who_stands_by_has_no_workers_to_count() {
+    let mut view = service();
+    for source in &mut view.sources {
+        let live = source.live.as_mut().unwrap();
+        (live.is_listener, live.connected, live.workers_alive) = (false, false, 0);
+    }
+    assert_eq!(scrape(&view).value("realtime_worker_alive_count"), None);
+}
+
+#[test]
 fn an_odd_name_stays_inside_its_label() {
     let odd = "a\"b\\c\nd";
     let page = scrape(&ServiceView { sources: vec![source(odd, 1)], ..ServiceView::default() });
