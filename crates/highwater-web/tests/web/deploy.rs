@@ -57,6 +57,18 @@ fn the_dashboard_can_be_imported_and_asks_which_data_source() {
     }
 }
 
+/// Every process on one store shows them, and a closed gate is closed for all.
+#[test]
+fn what_processes_share_is_not_added_up() {
+    let board = deployed("grafana-dashboard.json");
+    for shared in ["rescan_items_processed_total", "rescan_items_changed_total", "highwater_throttled_seconds_total"] {
+        for (place, _) in board.match_indices(shared) {
+            let expression = &board[board[..place].rfind("\"expr\"").unwrap()..place];
+            assert!(expression.contains("max") && !expression.contains("sum"), "{expression}{shared}");
+        }
+    }
+}
+
 #[test]
 fn the_rules_have_the_thresholds_of_our_own_alerts() {
     let rules = deployed("prometheus-rules.yml");
