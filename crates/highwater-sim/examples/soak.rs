@@ -78,7 +78,7 @@ async fn soak(length: Duration, remote: &[f64]) -> Outcome<serde_json::Value> {
     Ok(json!({
         "virtual_seconds": clock.moment().since_start().as_secs(),
         "updated": pulse.updated,
-        "reconnects": pulse.reconnects,
+        "reconnects": pulse.reconnects(),
         "memory_mb": memory,
         "remote_mb": remote,
         // By the half of it the caches of the store are full.

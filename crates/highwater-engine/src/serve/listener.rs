@@ -109,7 +109,9 @@ impl Follower<'_> {
         let (service, feed) = (self.service, self.feed);
         let again = std::mem::replace(&mut self.stood_before, true);
         service.pulse.note(|pulse| {
-            pulse.reconnects += u64::from(again);
+            if again {
+                pulse.reconnected(feed.name);
+            }
             pulse.feeds_up.push(feed.name);
         });
         service.engine.emit(Event::FeedConnected { feed: feed.name });

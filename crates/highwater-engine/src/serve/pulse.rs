@@ -1,6 +1,9 @@
 //! How a mirror that stays current is doing, for whoever shows it. Written in passing, read at any time.
 
-use std::sync::{Mutex, MutexGuard};
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard},
+};
 
 use highwater_core::{Ages, Moment, Position};
 
@@ -16,8 +19,8 @@ pub struct PulseView {
     pub feeds_up: Vec<&'static str>,
     pub feeds: usize,
     pub last_event: Option<Moment>,
-    /// Times that a feed stood again after it was lost.
-    pub reconnects: u64,
+    /// Times that each feed stood again after it was lost.
+    reconnects: BTreeMap<&'static str, u64>,
     pub workers_alive: usize,
     pub worker_falls: u64,
     pub queue_depth: usize,
@@ -35,6 +38,15 @@ impl PulseView {
     pub fn is_connected(&self) -> bool {
         self.feeds > 0 && self.feeds_up.len() == self.feeds
     }
+
+    /// Times that the remote was heard again after it was lost: what cuts one feed mostly cuts all, and is one event.
+    pub fn reconnects(&self) -> u64 {
+        self.reconnects.values().copied().max().unwrap_or(0)
+    }
+
+    pub(super) fn reconnected(&mut self, feed: &'static str) {
+        *self.reconnects.entry(feed).or_default() += 1;
+    }
 }
 
 impl Pulse {
@@ -48,5 +60,19 @@ impl Pulse {
 
     fn lock(&self) -> MutexGuard<'_, PulseView> {
         self.0.lock().expect("no code panics while it holds this lock")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn feeds_that_are_lost_together_are_connected_anew_once() {
+        let mut pulse = PulseView::default();
+        for feed in ["updates", "head", "updates", "head", "updates"] {
+            pulse.reconnected(feed);
+        }
+        assert_eq!(pulse.reconnects(), 3);
     }
 }

@@ -31,9 +31,14 @@ pub(super) const FAMILIES: &[Family] = &[
     family("realtime_queue_depth", Gauge, "Named changes that wait to be fetched.", |view, page| {
         page.number(&[], sum(lives(view).map(|live| live.queue_depth)));
     }),
-    family("realtime_reconnects_total", Counter, "Times a feed was connected anew.", |view, page| {
-        page.number(&[], sum(lives(view).map(|live| live.reconnects)));
-    }),
+    family(
+        "realtime_reconnects_total",
+        Counter,
+        "Times the feeds were connected anew; those lost together count once.",
+        |view, page| {
+            page.number(&[], sum(lives(view).map(|live| live.reconnects)));
+        },
+    ),
     family("realtime_items_updated_total", Counter, "Items stored because a feed named them.", |view, page| {
         page.number(&[], sum(lives(view).map(|live| live.items_updated)));
     }),

@@ -305,7 +305,7 @@ fn live(pulse: &PulseView, state: &LiveState, moment: Moment, now: Timestamp) ->
         last_event_age: Some(moment.since(pulse.last_event.unwrap_or(Moment::START))),
         workers_alive: pulse.workers_alive as u64,
         queue_depth: pulse.queue_depth as u64,
-        reconnects: pulse.reconnects,
+        reconnects: pulse.reconnects(),
         items_updated: pulse.updated,
         update_ages: pulse.ages.into(),
         blind_windows_open: state.windows.len() as u64,
