@@ -328,7 +328,8 @@ fn rescan(state: &LiveState, moment: Moment, now: Timestamp) -> RescanView {
 fn profiles(spec: &StreamSpec, end: Position, streams: &[StreamStatus]) -> ProfileView {
     let known = end.0.abs_diff(spec.origin.0);
     let settled = streams.iter().find(|status| status.stream == spec.name.as_str()).map_or(0, |status| {
-        status.stored + status.exceptions(ExceptionState::Missing) + status.exceptions(ExceptionState::DeadLetter)
+        let explained = [ExceptionState::Missing, ExceptionState::Excluded, ExceptionState::DeadLetter];
+        status.stored + explained.into_iter().map(|state| status.exceptions(state)).sum::<u64>()
     });
     ProfileView { known, not_fetched: known.saturating_sub(settled) }
 }
