@@ -13,6 +13,8 @@ pub struct Signals {
     pub throttled: Duration,
     /// Since the last pass over what is stored ended; none if none is due yet.
     pub rescan_age: Option<Duration>,
+    /// How often there is to be one.
+    pub rescan_every: Duration,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -155,6 +155,9 @@ fn dead_letters_old_rescans_and_the_size_of_the_books_are_told() {
     let rescan = |age| conditions(&Signals { rescan_age: Some(age), ..Signals::default() });
     assert_eq!(rescan(secs(12 * 3_600)), [""; 0]);
     assert_eq!(rescan(secs(12 * 3_600 + 1)), ["rescan_old"]);
+    let (day, every) = (secs(24 * 3_600), secs(24 * 3_600));
+    let daily = |age| conditions(&Signals { rescan_age: Some(age), rescan_every: every, ..Signals::default() });
+    assert_eq!((daily(2 * day), daily(2 * day + secs(1))), (vec![], vec!["rescan_old"]));
     let books =
         |bytes, budget| conditions(&Signals { control: ControlSignals { bytes, budget }, ..Signals::default() });
     assert_eq!(books(499, Some(1_000)), [""; 0]);

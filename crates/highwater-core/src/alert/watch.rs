@@ -21,7 +21,7 @@ const EVENT_AGE_MAX: Duration = Duration::from_secs(300);
 const LAG_MAX: u64 = 50_000;
 const QUEUE_MAX: u64 = 2_000;
 const RECONNECTS_PER_HOUR_MAX: u64 = 6;
-/// Two scheduled passes that did not happen.
+/// Two scheduled passes that did not happen, where they are to be as often as they are by default, or more often.
 const RESCAN_AGE_MAX: Duration = Duration::from_secs(12 * 3600);
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -122,8 +122,10 @@ impl Watch {
                 .map(|depth| format!("{depth} changes the feed named wait to be fetched")),
             Condition::Reconnecting => above(self.reconnects.growth(), RECONNECTS_PER_HOUR_MAX)
                 .map(|reconnects| format!("the feed was connected anew {reconnects} times within an hour")),
-            Condition::RescanOld => above(signals.rescan_age?, RESCAN_AGE_MAX)
-                .map(|age| format!("the last pass over what may have changed ended {} ago", spell(age))),
+            Condition::RescanOld => {
+                above(signals.rescan_age?, RESCAN_AGE_MAX.max(signals.rescan_every.saturating_mul(2)))
+                    .map(|age| format!("the last pass over what may have changed ended {} ago", spell(age)))
+            }
         }
     }
 

@@ -157,6 +157,7 @@ impl Book {
             control: ControlSignals { bytes: view.store.control_bytes.unwrap_or(0), budget },
             throttled: asked_to_slow_down(view),
             rescan_age: view.rescan.as_ref().and_then(|rescan| rescan.last_run_age),
+            rescan_every: watched.rescan_every(),
         }
     }
 }

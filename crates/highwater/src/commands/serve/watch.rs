@@ -152,6 +152,10 @@ impl Watched {
         self.request.pulse.view()
     }
 
+    pub(super) fn rescan_every(&self) -> Duration {
+        self.request.live.rescan.every
+    }
+
     pub(super) async fn view(&self) -> SourceView {
         let figures = self.figures().await;
         let (pulse, counts, meter) = (self.pulse(), self.counts(), self.engine.source.gateway().meter());
