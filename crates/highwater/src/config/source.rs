@@ -148,7 +148,13 @@ fn parse_live(section: &mut Reader) -> Result<LiveConfig, String> {
     };
     check_size(&live, "workers", parsed.workers.map(|workers| workers as u64), WORKERS_MAX)?;
     check_size(&live, "queue", parsed.queue.map(|queue| queue as u64), QUEUE_MAX)?;
-    for (key, time) in [("idle_timeout", parsed.idle_timeout), ("rescan_every", parsed.rescan_every)] {
+    for (key, time) in [
+        ("idle_timeout", parsed.idle_timeout),
+        ("rescan_every", parsed.rescan_every),
+        ("rescan_window", parsed.rescan_window),
+        ("short_rescan_window", parsed.short_rescan_window),
+        ("history_every", parsed.history_every),
+    ] {
         if time.is_some_and(|time| time < Duration::from_secs(1)) {
             return Err(format!("{}: less than a second is too short", live.path_of(key)));
         }

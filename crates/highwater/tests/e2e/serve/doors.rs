@@ -37,6 +37,12 @@ fn nonsense_in_the_configuration_is_named() {
     for (text, said) in [
         ("[sources.hn]\nkind = \"hn\"\n[sources.hn.live]\nworker = 3", "did you mean 'workers'?"),
         ("[sources.hn]\nkind = \"hn\"\n[sources.hn.live]\nrescan_every = \"6\"", "sources.hn.live.rescan_every"),
+        ("[sources.hn]\nkind = \"hn\"\n[sources.hn.live]\nrescan_every = \"0s\"", "sources.hn.live.rescan_every: "),
+        ("[sources.hn]\nkind = \"hn\"\n[sources.hn.live]\nrescan_window = \"0d\"", "sources.hn.live.rescan_window: "),
+        (
+            "[sources.hn]\nkind = \"hn\"\n[sources.hn.live]\nshort_rescan_window = \"0d\"",
+            "sources.hn.live.short_rescan_window: ",
+        ),
         ("[serve]\nlisten = \"nowhere\"", "serve.listen"),
         ("[alerts]\nsmtp = \"smtp://localhost\"", "alerts.from is missing"),
     ] {
