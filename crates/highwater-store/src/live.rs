@@ -9,8 +9,8 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    AgeCounts, Ages, AlertState, BatchCounts, BlindWindow, Key, KeySet, Position, Record, Rescan, RescanId, RescanReason,
-    SourceName, Span, StreamId, Timestamp, WindowId, WorkerId, schema::Table,
+    AgeCounts, Ages, AlertState, BatchCounts, BlindWindow, Key, KeySet, Position, Record, Rescan, RescanId,
+    RescanReason, SourceName, Span, StreamId, Timestamp, WindowId, WorkerId, schema::Table,
 };
 
 use crate::Result;
@@ -226,4 +226,6 @@ pub struct AlertRow {
 pub struct StoreSizes {
     pub database_bytes: u64,
     pub control_bytes: u64,
+    /// Of what the rows name that is kept beside the database, each content once.
+    pub blob_bytes: u64,
 }

@@ -103,6 +103,11 @@ pub(super) async fn sizes(db: &Db) -> Sql<StoreSizes> {
     let control = tables().iter().map(|table| table.name);
     let control: Vec<_> = control.filter(|name| name.starts_with("ingest_") || *name == "ledger").collect();
     let params = [(&control as _, Type::TEXT_ARRAY)];
-    let ((), rows, ()) = try_join3(db.begin(), db.query(select, &params), db.commit()).await?;
-    Ok(StoreSizes { database_bytes: count(&rows[0], 0)?, control_bytes: count(&rows[0], 1)? })
+    let blobs = "
+        SELECT COALESCE(sum(size_bytes), 0)::bigint
+        FROM (SELECT max(size_bytes) AS size_bytes FROM mail_attachments GROUP BY sha256) AS b";
+    let (sizes, blobs) = (db.query(select, &params), db.query(blobs, &[]));
+    let ((), rows, blobs, ()) = try_join4(db.begin(), sizes, blobs, db.commit()).await?;
+    let (database_bytes, control_bytes) = (count(&rows[0], 0)?, count(&rows[0], 1)?);
+    Ok(StoreSizes { database_bytes, control_bytes, blob_bytes: count(&blobs[0], 0)? })
 }

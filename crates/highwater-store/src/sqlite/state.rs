@@ -100,5 +100,9 @@ pub(super) fn sizes(db: &Connection) -> Sql<StoreSizes> {
     for (rows, bytes) in CONTROL {
         control_bytes += number(rows)? * bytes;
     }
-    Ok(StoreSizes { database_bytes, control_bytes: control_bytes.min(database_bytes) })
+    let blob_bytes = number(
+        "SELECT COALESCE(sum(size_bytes), 0)
+         FROM (SELECT max(size_bytes) AS size_bytes FROM mail_attachments GROUP BY sha256)",
+    )?;
+    Ok(StoreSizes { database_bytes, control_bytes: control_bytes.min(database_bytes), blob_bytes })
 }

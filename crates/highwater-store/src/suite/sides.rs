@@ -37,6 +37,8 @@ pub async fn what_belongs_to_an_object_is_stored_once_and_restored(lab: Lab) {
     let beside = "SELECT id, message_id, filename, is_inline, size_bytes FROM mail_attachments ORDER BY id";
     let attached = ["m1-1-1|m1-1||0|4", "m1-2-1|m1-2||0|4", "m10-1-1|m10-1||0|5"];
     assert_eq!((whole.len(), scene.query(beside).await), (3, attached.map(String::from).to_vec()));
+    let sizes = scene.store().sizes().await.unwrap();
+    assert_eq!(sizes.blob_bytes, 5, "all have the same content, which is kept once");
     for damage in ["DELETE FROM mail_raw WHERE message_id = 'm1-1'", "UPDATE mail_raw SET sha256 = ''"] {
         scene.query(damage).await;
     }

@@ -174,7 +174,7 @@ impl Watched {
                 trouble: counts.store_trouble.is_some(),
                 database_bytes: figures.sizes.map(|sizes| sizes.database_bytes),
                 control_bytes: figures.sizes.map(|sizes| sizes.control_bytes),
-                blob_bytes: Some(0),
+                blob_bytes: figures.sizes.map(|sizes| sizes.blob_bytes),
             },
         }
     }
