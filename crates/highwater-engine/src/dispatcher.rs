@@ -6,9 +6,10 @@ mod beat;
 mod idle;
 mod jobs;
 mod outage;
+mod ready;
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, HashMap},
     future::{Future, pending},
     sync::Arc,
 };
@@ -18,7 +19,7 @@ use highwater_core::{
     AlertBook, BatchCounts, Event, FailureKind, KeySet, Moment, Purpose, SegmentId, Span, Timestamp, WorkerId,
 };
 use highwater_sources::{Density, Discovered, Tags};
-use highwater_store::{Claim, Claimed, StoreError};
+use highwater_store::{Claim, Claimed, StoreError, Wanted};
 use tokio::{
     sync::Notify,
     task::{Id as TaskId, JoinHandle, JoinSet},
@@ -35,6 +36,7 @@ use crate::{
 use ahead::Ahead;
 use idle::Idle;
 use jobs::Running;
+use ready::Ready;
 
 /// A claimed segment and the jobs it was cut into.
 type Prepared = (Arc<SegmentWork>, Vec<Job>);
@@ -68,7 +70,7 @@ pub(crate) struct Dispatcher {
     worker: Worker,
     owner: WorkerId,
     open: BTreeMap<SegmentId, Arc<SegmentWork>>,
-    ready: VecDeque<(Arc<SegmentWork>, Job)>,
+    ready: Ready,
     tasks: JoinSet<Result<JobEnd, JobError>>,
     running: BTreeMap<u64, Running>,
     numbers: HashMap<TaskId, u64>,
@@ -115,7 +117,7 @@ impl Dispatcher {
             beating: None,
             beats_failed: 0,
             open: BTreeMap::new(),
-            ready: VecDeque::new(),
+            ready: Ready::new(),
             tasks: JoinSet::new(),
             running: BTreeMap::new(),
             numbers: HashMap::new(),
@@ -218,11 +220,20 @@ impl Dispatcher {
 
     /// Claims ahead of need, so that workers never wait for it.
     fn start_claim(&mut self) {
-        let is_free = self.claiming.is_none() && self.claim_again_at.is_none();
-        if is_free && self.ahead.wants_more(self.ready.len(), self.open.len()) {
-            let limit = self.ahead.limit();
-            self.claiming = Some(tokio::spawn(claim(self.worker.clone(), self.owner.clone(), limit)));
+        if self.claiming.is_some() || self.claim_again_at.is_some() {
+            return;
         }
+        let wanted = self.ahead.wants(self.ready.len(), self.open.len()).or_else(|| self.wants_new());
+        if let Some(wanted) = wanted {
+            let limit = self.ahead.limit();
+            self.claiming = Some(tokio::spawn(claim(self.worker.clone(), self.owner.clone(), limit, wanted)));
+        }
+    }
+
+    /// A pass fills all there is to do for minutes at a low rate; the frontier does not wait for that.
+    fn wants_new(&self) -> Option<Wanted> {
+        let has_room = self.ahead.has_room(self.open.len());
+        (has_room && self.ready.has_nothing_new()).then_some(Wanted::New)
     }
 
     async fn handle_claimed(&mut self, claimed: Vec<Prepared>) -> Result<()> {
@@ -237,19 +248,9 @@ impl Dispatcher {
                 continue;
             }
             self.open.insert(work.lease.segment, work.clone());
-            self.queue(&work, jobs);
+            jobs.into_iter().for_each(|job| self.ready.push(work.clone(), job));
         }
         Ok(())
-    }
-
-    /// What is looked at again goes ahead of what was claimed long before its time: somebody may be blind until then. It
-    /// starves nothing, being no more than its share of each claim.
-    fn queue(&mut self, work: &Arc<SegmentWork>, jobs: Vec<Job>) {
-        let jobs = jobs.into_iter().map(|job| (work.clone(), job));
-        match work.purpose {
-            Purpose::Catchup => self.ready.extend(jobs),
-            Purpose::Rescan => jobs.rev().for_each(|job| self.ready.push_front(job)),
-        }
     }
 
     /// Lets what is in hand be committed, for a moment; then cancels.
@@ -287,12 +288,13 @@ const RELEASE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
 const RECLAIM: std::time::Duration = std::time::Duration::from_millis(250);
 
 /// Leases segments and finds out which of their keys are still open.
-async fn claim(worker: Worker, owner: WorkerId, limit: u32) -> Result<Vec<Prepared>> {
+async fn claim(worker: Worker, owner: WorkerId, limit: u32, wanted: Wanted) -> Result<Vec<Prepared>> {
     let engine = &worker.engine;
     let request = |now: Timestamp| Claim {
         stream: &worker.stream.id,
         owner: &owner,
         limit,
+        wanted,
         lease_ttl: engine.settings.lease.ttl,
         now,
     };

@@ -164,10 +164,10 @@ impl Store for SqliteStore {
     }
 
     fn claim<'a>(&'a self, claim: Claim<'a>) -> BoxFuture<'a, Result<Vec<Claimed>>> {
-        let Claim { limit, lease_ttl, now, .. } = claim;
+        let Claim { limit, wanted, lease_ttl, now, .. } = claim;
         let (stream, owner) = (claim.stream.clone(), claim.owner.clone());
         self.hasty("claiming segments", move |session| {
-            claim::claim(&session.db, &Claim { stream: &stream, owner: &owner, limit, lease_ttl, now })
+            claim::claim(&session.db, &Claim { stream: &stream, owner: &owner, limit, wanted, lease_ttl, now })
         })
     }
 

@@ -121,9 +121,18 @@ pub struct Claim<'a> {
     pub stream: &'a StreamId,
     pub owner: &'a WorkerId,
     pub limit: u32,
+    pub wanted: Wanted,
     /// Age of a heartbeat after which a segment may be taken over.
     pub lease_ttl: Duration,
     pub now: Timestamp,
+}
+
+/// Which segments are handed out. Retries that are due and what was abandoned always are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    Anything,
+    /// Of what nobody has begun only the catch-up.
+    New,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

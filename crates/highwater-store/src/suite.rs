@@ -133,6 +133,7 @@ cases! { ($)
     rescans:
         a_pass_counts_what_it_saw_and_leaves_no_segments
         what_is_brought_twice_is_seen_once
+        a_claim_of_what_is_new_leaves_a_pass_alone
         a_pass_over_one_key_is_laid_once_and_leaves_nothing
         a_pass_that_is_asked_for_twice_is_laid_once
         a_long_pass_is_laid_in_chunks_and_goes_on_where_it_broke_off

@@ -1,6 +1,8 @@
 //! How far ahead of need segments are claimed. Who is alone takes plenty. Where others share the work, what is claimed
 //! too early is kept from them: it takes one at a time, and more only when it was left without.
 
+use highwater_store::Wanted;
+
 use crate::context::{Engine, StreamContext};
 
 /// Segments leased at a time: enough to spare round trips, few enough to give back quickly.
@@ -32,13 +34,17 @@ impl Ahead {
         self.limit
     }
 
-    pub(super) fn wants_more(&self, ready: usize, open: usize) -> bool {
+    pub(super) fn wants(&self, ready: usize, open: usize) -> Option<Wanted> {
         let enough = if self.is_shared {
             self.jobs_fetching + (self.limit as usize - 1) * self.jobs_a_segment
         } else {
             self.jobs_max
         };
-        ready < enough && open < 2 * LIMIT_MAX as usize + self.jobs_max
+        (ready < enough && self.has_room(open)).then_some(Wanted::Anything)
+    }
+
+    pub(super) fn has_room(&self, open: usize) -> bool {
+        open < 2 * LIMIT_MAX as usize + self.jobs_max
     }
 
     /// A claim was filled while so many jobs were still ready.

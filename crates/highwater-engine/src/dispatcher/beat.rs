@@ -42,7 +42,7 @@ impl Dispatcher {
                 self.worker.engine.emit(Event::LeaseLost { segment });
             }
         }
-        self.ready.retain(|(work, _)| !work.is_lost());
+        self.ready.drop_lost();
         Ok(())
     }
 

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_core::{
-    AfterFailure, BatchCounts, Event, Failure, FailureKind, ItemSignals, Lane, Signals, after_failure,
-};
+use highwater_core::{AfterFailure, BatchCounts, Event, Failure, FailureKind, ItemSignals, Signals, after_failure};
 use highwater_sources::Beat;
 use tokio::task::{AbortHandle, Id as TaskId, JoinError};
 
@@ -39,23 +37,12 @@ impl Dispatcher {
 
     pub(super) fn start_jobs(&mut self) {
         while self.running.len() < self.jobs_max()
-            && let Some((index, turn)) = self.next_turn()
+            && let Some(((work, job), turn)) = self.ready.take(&self.worker.turns)
         {
-            let (work, job) = self.ready.remove(index).expect("it was found there");
             if !work.is_lost() {
                 self.start_job(work, job, turn);
             }
         }
-    }
-
-    /// The first job that may fetch now; one of another lane may pass those that wait.
-    fn next_turn(&self) -> Option<(usize, Turn)> {
-        let first = self.ready.front().and_then(|(_, job)| self.worker.turns.take(job));
-        if let Some(turn) = first {
-            return Some((0, turn));
-        }
-        let index = self.ready.iter().position(|(_, job)| job.lane != Lane::Backfill)?;
-        self.worker.turns.take(&self.ready[index].1).map(|turn| (index, turn))
     }
 
     fn start_job(&mut self, work: Arc<SegmentWork>, job: Job, turn: Turn) {
@@ -140,15 +127,15 @@ impl Dispatcher {
         let Running { work, mut job, .. } = running;
         job.failures += 1;
         match after_failure(job.keys.len(), job.failures) {
-            AfterFailure::TryAgain => self.ready.push_back((work, job)),
+            AfterFailure::TryAgain => self.ready.push(work, job),
             AfterFailure::Blame => {
                 job.blame = Some(failure);
-                self.ready.push_back((work, job));
+                self.ready.push(work, job);
             }
             AfterFailure::Split => {
                 let keys = job.keys.len() as u64;
                 self.worker.engine.emit(Event::JobSplit { segment: work.lease.segment, keys });
-                self.ready.extend(work.split_job(job).map(|half| (work.clone(), half)));
+                work.split_job(job).into_iter().for_each(|half| self.ready.push(work.clone(), half));
             }
         }
     }

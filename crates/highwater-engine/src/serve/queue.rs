@@ -40,8 +40,15 @@ struct State {
 
 struct Entry {
     heard_at: Timestamp,
+    entered: Moment,
     tries: u32,
     place: Place,
+}
+
+impl Entry {
+    fn new(heard_at: Timestamp, entered: Moment) -> Self {
+        Entry { heard_at, entered, tries: 0, place: Place::Queued }
+    }
 }
 
 enum Place {
@@ -77,6 +84,7 @@ pub(super) struct Taken {
 #[derive(Clone, Debug)]
 pub(super) struct TakenKey {
     pub(super) live: LiveKey,
+    pub(super) entered: Moment,
     pub(super) tries: u32,
 }
 
@@ -97,10 +105,11 @@ impl LiveQueue {
 
     /// Enters, ahead of all others, what there is room for: keys that somebody else answers for as well.
     pub(super) fn enter_first(&self, keys: Vec<LiveKey>, heard_at: Timestamp) {
+        let now = self.clock.moment();
         let mut state = self.lock();
         for key in keys.into_iter().rev() {
             if state.entries.len() < self.max && !state.entries.contains_key(&key) {
-                state.entries.insert(key.clone(), Entry { heard_at, tries: 0, place: Place::Queued });
+                state.entries.insert(key.clone(), Entry::new(heard_at, now));
                 state.ready.push_front(key);
             }
         }
@@ -121,7 +130,7 @@ impl LiveQueue {
         if state.entries.len() >= self.max {
             return false;
         }
-        state.entries.insert(key.clone(), Entry { heard_at, tries: 0, place: Place::Queued });
+        state.entries.insert(key.clone(), Entry::new(heard_at, self.clock.moment()));
         state.ready.push_back(key.clone());
         drop(state);
         self.work.notify_one();
@@ -160,6 +169,11 @@ impl LiveQueue {
         self.max.saturating_sub(self.depth())
     }
 
+    /// Whether what may take its time keeps nobody else out.
+    pub(super) fn is_roomy(&self) -> bool {
+        2 * self.depth() <= self.max
+    }
+
     /// When the eldest of what is not stored yet was told.
     pub(super) fn eldest(&self) -> Option<Timestamp> {
         let state = self.lock();
@@ -171,8 +185,7 @@ impl LiveQueue {
         let Some(Entry { place, .. }) = state.entries.get_mut(key) else { return };
         match std::mem::replace(place, Place::Queued) {
             Place::Taken { again: Some(heard_at) } => {
-                let entry = Entry { heard_at, tries: 0, place: Place::Queued };
-                state.entries.insert(key.clone(), entry);
+                state.entries.insert(key.clone(), Entry::new(heard_at, self.clock.moment()));
                 state.ready.push_back(key.clone());
                 self.work.notify_one();
             }
@@ -222,7 +235,7 @@ impl State {
             let Some(live) = self.ready.pop_front() else { break };
             let Some(entry) = self.entries.get_mut(&live) else { continue };
             entry.place = Place::Taken { again: None };
-            taken.push(TakenKey { live, tries: entry.tries });
+            taken.push(TakenKey { live, entered: entry.entered, tries: entry.tries });
         }
         taken
     }

@@ -29,6 +29,11 @@ use crate::{EngineError, error::Result};
 const BATCH: usize = 16;
 /// Quick tries before a key becomes ordinary work.
 const TRIES: u32 = 3;
+/// The head runs ahead of the bodies by seconds. What is new is asked for again for so long before it is left to the
+/// catch-up, which may be days away from it,
+const PUBLISHED_WITHIN: Duration = Duration::from_secs(30);
+/// and all that is waited for together no more often than twenty times a second.
+const APART: Duration = Duration::from_millis(50);
 const RETRY: RetryPolicy =
     RetryPolicy { attempts: TRIES, base: Duration::from_millis(300), max: Duration::from_secs(3) };
 /// A worker that waits for an answer for so long lets another take its turn: a remote that never answers some requests
@@ -90,13 +95,15 @@ impl Service {
         }
     }
 
-    /// What has used up its tries is ordinary work from now on.
+    /// What has used up its tries is ordinary work from now on, unless it is new and may come any moment.
     async fn defer_spent(&self, taken: &mut Taken) -> Result<()> {
+        let now = self.engine.world.clock.moment();
         let spent: Vec<TakenKey> = taken.keys.iter().filter(|taken| taken.tries >= TRIES).cloned().collect();
-        for TakenKey { live, .. } in spent {
+        for TakenKey { live, entered, .. } in spent {
             let Some(followed) = self.followed(&live.stream) else { continue };
             match self.defer(followed, &live.key).await? {
-                Deferral::Done => taken.finish(&live.key),
+                Deferral::NotThereYet if now.since(entered) < PUBLISHED_WITHIN && self.queue.is_roomy() => {}
+                Deferral::Done | Deferral::NotThereYet => taken.finish(&live.key),
                 Deferral::NotPlannedYet => {
                     let soon = self.engine.world.clock.moment() + PLANNED_SOON;
                     taken.put_back(&live.key, TRIES, soon);
@@ -158,7 +165,7 @@ impl Service {
         }
         for key in sorted.delayed.iter().filter(|key| !behind.contains(key)) {
             match self.defer(followed, key).await? {
-                Deferral::Done => taken.finish(key),
+                Deferral::Done | Deferral::NotThereYet => taken.finish(key),
                 Deferral::NotPlannedYet => taken.put_back(key, 0, now + PLANNED_SOON),
             }
         }
@@ -166,7 +173,7 @@ impl Service {
             let tries = taken.tries_of(&key);
             let (tries, wait) = match sorted.strike {
                 Strike::Outage => (tries, OUTAGE_LOOK),
-                Strike::Counts => (tries + 1, RETRY.delay(tries + 1, self.engine.world.entropy.unit())),
+                Strike::Counts => (tries + 1, self.retry_delay(tries + 1)),
             };
             taken.put_back(&key, tries, now + wait);
         }
@@ -175,6 +182,12 @@ impl Service {
             std::future::pending::<()>().await;
         }
         Ok(())
+    }
+
+    fn retry_delay(&self, tries: u32) -> Duration {
+        let together =
+            if tries > TRIES { APART * u32::try_from(self.queue.depth()).unwrap_or(u32::MAX) } else { Duration::ZERO };
+        RETRY.delay(tries, self.engine.world.entropy.unit()) + together
     }
 
     /// Who wrote what was just stored, for the streams that mirror them.
@@ -256,14 +269,14 @@ impl Service {
         self.engine.emit(Event::LiveCommitted { batch: done.batch, ages: done.ages, took });
     }
 
-    /// Makes a key ordinary work. What is not settled yet is going to be asked for by the catch-up anyway.
+    /// Makes a key ordinary work.
     pub(super) async fn defer(&self, followed: &Followed, key: &Key) -> Result<Deferral> {
         let (engine, stream) = (&self.engine, &followed.stream);
         let keys = KeySet::List(vec![key.clone()]);
         let known = engine.steady(|| engine.store.known(&stream.id, stream.spec.table, &keys)).await?;
         let is_missing = known.exceptions.iter().any(|exception| exception.state == ExceptionState::Missing);
         if !is_missing && !known.stored.contains(key) {
-            return Ok(Deferral::Done);
+            return Ok(Deferral::NotThereYet);
         }
         let at = match (stream.spec.density, key.number()) {
             (Density::Dense, Some(id)) => Some(Position(id)),
@@ -290,6 +303,8 @@ impl Service {
 pub(super) enum Deferral {
     /// Somebody else answers for it.
     Done,
+    /// Nothing is known of it: the catch-up is going to ask for it, sooner or later.
+    NotThereYet,
     /// It is stored and lies beyond the plan, for another moment.
     NotPlannedYet,
 }

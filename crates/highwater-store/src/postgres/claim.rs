@@ -14,7 +14,7 @@ use super::{
     link::Db,
     segments::{COLUMNS, row_of},
 };
-use crate::{Claim, Claimed};
+use crate::{Claim, Claimed, Wanted};
 
 /// Keys of one segment that are handed out at once; the rest is due again at the next claim.
 const DUE_MAX: i64 = 10_000;
@@ -54,8 +54,8 @@ const PENDING: &str = "
 /// `$6` is the time that leases live by, none for the server's clock; they expire `$7` milliseconds after a heartbeat.
 /// The predicate is repeated where rows are changed: what was seen is not yet what is locked. What is looked at again
 /// gets its `rescan_share`, and more if nothing is new.
-fn statement(abandoned: Abandoned) -> String {
-    let looked_for = abandoned == Abandoned::LookedFor;
+fn statement(abandoned: Abandoned, wanted: Wanted) -> String {
+    let (looked_for, again_too) = (abandoned == Abandoned::LookedFor, wanted == Wanted::Anything);
     let columns = COLUMNS.split(',').map(|column| format!("s.{}", column.trim())).collect::<Vec<_>>().join(", ");
     format!(
         "WITH clock AS MATERIALIZED (
@@ -80,13 +80,13 @@ fn statement(abandoned: Abandoned) -> String {
                  FROM ingest_segments WHERE source = $1 AND stream = $2 AND status = 'in_progress'
              ) AS at_work
          ), again AS MATERIALIZED (
-             {PENDING} AND purpose = 'rescan'
+             {PENDING} AND purpose = 'rescan' AND {again_too}
              ORDER BY start_pos, segment_id LIMIT (SELECT rescans FROM share) FOR UPDATE SKIP LOCKED
          ), new AS MATERIALIZED (
              {PENDING} AND purpose = 'catchup' ORDER BY start_pos, segment_id
              LIMIT (SELECT most FROM left_over) - (SELECT count(*) FROM again) FOR UPDATE SKIP LOCKED
          ), more AS MATERIALIZED (
-             {PENDING} AND purpose = 'rescan' AND segment_id NOT IN (SELECT segment_id FROM again)
+             {PENDING} AND purpose = 'rescan' AND {again_too} AND segment_id NOT IN (SELECT segment_id FROM again)
              ORDER BY start_pos, segment_id
              LIMIT (SELECT most FROM left_over) - (SELECT count(*) FROM again) - (SELECT count(*) FROM new)
              FOR UPDATE SKIP LOCKED
@@ -134,7 +134,7 @@ pub(super) async fn claim(
         (&ttl as _, Type::INT4),
         (&epoch_step(claim) as _, Type::INT8),
     ];
-    let statement = statement(abandoned);
+    let statement = statement(abandoned, claim.wanted);
     let ending = async {
         match abandoned {
             Abandoned::LookedFor => {

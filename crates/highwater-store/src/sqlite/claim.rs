@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 
 use super::{error::Sql, exceptions, segments};
 use crate::{
-    Claim, Claimed,
+    Claim, Claimed, Wanted,
     rules::{AtWork, SegmentRow, rescan_share},
 };
 
@@ -38,7 +38,10 @@ fn pending(db: &Connection, claim: &Claim<'_>, left: u32) -> Sql<Vec<SegmentRow>
     if left == 0 {
         return Ok(Vec::new());
     }
-    let again = candidates(db, claim, AGAIN, claim.now, left)?;
+    let again = match claim.wanted {
+        Wanted::Anything => candidates(db, claim, AGAIN, claim.now, left)?,
+        Wanted::New => Vec::new(),
+    };
     let new = candidates(db, claim, NEW, claim.now, left)?;
     let share = if again.is_empty() { 0 } else { rescan_share(left, at_work(db, claim.stream)?) };
     let (left, share) = (left as usize, share as usize);

@@ -5,7 +5,7 @@ use highwater_core::{DeadLetterPolicy, Position, Purpose, Rescan, RescanReason, 
 
 use super::item;
 use super::scene::{Lab, Scene, at, span, verdict};
-use crate::{ErrorKind, RescanPlan};
+use crate::{Claimed, ErrorKind, RescanPlan, Wanted};
 
 const LAID: &str = "SELECT count(*) FROM ingest_segments WHERE purpose = 'rescan'";
 
@@ -64,6 +64,16 @@ pub async fn what_is_brought_twice_is_seen_once(lab: Lab) {
         scene.finish(&pass, at(2)).await;
     }
     assert_eq!(settled(&scene, 3).await[0].items, 20);
+}
+
+pub async fn a_claim_of_what_is_new_leaves_a_pass_alone(lab: Lab) {
+    let scene = stored(lab).await;
+    scene.store().begin_rescan(&scene.rescan_of(RescanReason::Scheduled, 0, 40, at(1))).await.unwrap();
+    scene.plan(Purpose::Catchup, 40, 60, 10).await.unwrap();
+    let starts = |claimed: Vec<Claimed>| claimed.iter().map(|one| one.span.start().0).collect::<Vec<_>>();
+    assert_eq!(starts(scene.claim_of("worker", 9, Wanted::New, at(1)).await), [40, 50]);
+    assert_eq!(starts(scene.claim_of("worker", 9, Wanted::New, at(1)).await), [0; 0]);
+    assert_eq!(starts(scene.claim_of("worker", 9, Wanted::Anything, at(1)).await), [0, 10, 20, 30]);
 }
 
 pub async fn a_pass_over_one_key_is_laid_once_and_leaves_nothing(lab: Lab) {

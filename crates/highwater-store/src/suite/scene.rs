@@ -11,7 +11,7 @@ use highwater_core::{
 use super::{ITEMS, item};
 use crate::{
     ChainCheck, Claim, Claimed, Close, Closed, Commit, ExceptionFilter, LISTENER, LiveCommit, LiveCommitted, Page,
-    Plan, RescanPlan, Result, RoleAsk, Store, StoredRow, StreamRow,
+    Plan, RescanPlan, Result, RoleAsk, Store, StoredRow, StreamRow, Wanted,
 };
 
 /// Runs one SQL statement beside the store; the cells of each row, joined by `|`.
@@ -80,8 +80,12 @@ impl Scene {
     }
 
     pub async fn claim(&self, owner: &str, limit: u32, now: Timestamp) -> Vec<Claimed> {
+        self.claim_of(owner, limit, Wanted::Anything, now).await
+    }
+
+    pub async fn claim_of(&self, owner: &str, limit: u32, wanted: Wanted, now: Timestamp) -> Vec<Claimed> {
         let owner = worker(owner);
-        let claim = Claim { stream: &self.stream, owner: &owner, limit, lease_ttl: TTL, now };
+        let claim = Claim { stream: &self.stream, owner: &owner, limit, wanted, lease_ttl: TTL, now };
         self.store().claim(claim).await.unwrap()
     }
 

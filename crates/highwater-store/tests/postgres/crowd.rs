@@ -61,7 +61,14 @@ async fn eight_claimers_never_get_the_same_segment() {
             let owner = WorkerId::new(&format!("worker {number}"));
             let mut mine = Vec::new();
             loop {
-                let claim = Claim { stream, owner: &owner, limit: 3, lease_ttl: TTL, now: at(0) };
+                let claim = Claim {
+                    stream,
+                    owner: &owner,
+                    limit: 3,
+                    wanted: highwater_store::Wanted::Anything,
+                    lease_ttl: TTL,
+                    now: at(0),
+                };
                 let claimed = store.claim(claim).await.unwrap();
                 if claimed.is_empty() {
                     return mine;

@@ -66,12 +66,14 @@ pub(crate) fn an_item_that_is_named_while_it_is_fetched_is_fetched_again() {
 /// Answers overtake each other: what is told of, what is looked at again, and changes that nobody tells of.
 #[test]
 pub(crate) fn an_answer_that_comes_late_undoes_nothing() {
-    let mut scene = Scene::calm();
-    scene.plan.latency.jitter_ms = 5_000;
     let publicity = |nth| if nth % 2 == 0 { Publicity::Published } else { Publicity::Unpublished };
     let act = |nth: u64| (Duration::from_millis(500 * nth), Act::Mutate(nth % 7, publicity(nth)));
-    let first = Life { lasts: 2 * MINUTE, acts: Vec::new(), away: 60 * MINUTE };
-    play(scene, &[first, life(3 * MINUTE, (0..120).map(act).collect())]);
+    for seed in 1..=8 {
+        let mut scene = Scene { seed, ..Scene::calm() };
+        scene.plan.latency.jitter_ms = 5_000;
+        let first = Life { away: 60 * MINUTE, ..life(2 * MINUTE, Vec::new()) };
+        play(scene, &[first, life(3 * MINUTE, (0..120).map(act).collect())]);
+    }
 }
 
 /// The author of what is new, whose name has long been known, is known again only when that has come.
@@ -82,7 +84,7 @@ fn a_profile_that_changed_unheard_is_found_by_what_is_new() {
     scene.throttle = Settings::new(Rate::Unlimited, InFlight { start: 1, max: 1 });
     scene.plan.latency.fixed_ms = 1_000;
     scene.live.rescan.window = 120 * MINUTE;
-    let mut stage = play(scene, &[Life { lasts: 15 * MINUTE, acts: Vec::new(), away: 36 * 60 * MINUTE }]);
+    let mut stage = play(scene, &[Life { away: 36 * 60 * MINUTE, ..life(15 * MINUTE, Vec::new()) }]);
     let name = author(&stage.sim, stage.sim.max_item(stage.age));
     stage.sim.mutate_profile(&name, Publicity::Published, stage.age - MINUTE).unwrap();
     stage.live(&life(15 * MINUTE, Vec::new()));
@@ -126,6 +128,61 @@ fn a_window_closes_long_before_a_first_catch_up_under_a_quota_ends() {
     let stream: Vec<(i64, i64)> = all(&db, stream, |row| Ok((row.get(0)?, row.get(1)?)));
     let (frontier, target) = stream[0];
     assert!(1 < frontier && frontier < target / 2, "{frontier} of {target}");
+}
+
+/// Bodies come seconds after their ids, and there is more to do than the quota allows for.
+fn busy(behind: u32, every_ms: u32) -> Scene {
+    let mut scene = Scene::calm();
+    let now = EPOCH.as_millis() / 1000;
+    let plan = format!(
+        "[clock]\nnow = {now}\nseconds_per_id = 60\n[latency]\nfixed_ms = 20\n[stream]\nkeep_alive_ms = 300000
+         [head]\nbehind = {behind}\nevery_ms = {every_ms}\njump_max = 1\nlag_ms = 3000"
+    );
+    scene.plan = FaultPlan::parse(&plan).unwrap();
+    (scene.items, scene.live.queue) = (4_000, 50);
+    scene.throttle = limited(20.0);
+    scene
+}
+
+fn limited(rate: f64) -> Settings {
+    Settings::new(Rate::Limited { start: rate, max: rate }, InFlight { start: 8, max: 8 })
+}
+
+fn stream(stage: &Stage) -> (i64, i64) {
+    let stream = "SELECT frontier, target FROM ingest_streams WHERE stream = 'items'";
+    all(&oracle::open(&stage.database()), stream, |row| Ok((row.get(0)?, row.get(1)?)))[0]
+}
+
+#[test]
+fn what_is_new_is_stored_within_seconds_during_a_first_catch_up() {
+    let scene = busy(1_000, 2_000);
+    let first =
+        HnSim::new(highwater_sim::World::generated(highwater_sim::Seed(scene.seed), scene.items), scene.plan.clone());
+    let first = first.max_item(Duration::ZERO) + 1;
+    let stage = play(scene, &[life(MINUTE, Vec::new())]);
+    let newest = stage.sim.max_item(stage.age - Duration::from_secs(12));
+    let stored = format!("SELECT count(*) FROM hn_items WHERE id BETWEEN {first} AND {newest}");
+    let stored: Vec<i64> = all(&oracle::open(&stage.database()), &stored, |row| row.get(0));
+    assert!(newest > first + 15, "{first} to {newest}");
+    assert_eq!(stored, [(newest - first + 1) as i64]);
+    assert!(stream(&stage).0 < 2_000, "the catch-up is far from its end");
+}
+
+#[test]
+fn the_frontier_moves_on_during_a_pass() {
+    let mut scene = busy(1_000, 2_000);
+    // So that there is always more at hand than is asked for in a minute.
+    scene.engine.sizes.job = Some(1);
+    scene.throttle = Settings::new(Rate::Unlimited, InFlight { start: 8, max: 8 });
+    let mut stage = play(scene, &[Life { away: 10 * MINUTE, ..life(2 * MINUTE, Vec::new()) }]);
+    assert!(stream(&stage).0 + 15 >= stream(&stage).1, "all is there but what is still to come");
+    stage.scene.throttle = limited(20.0);
+    stage.live(&life(Duration::from_secs(90), Vec::new()));
+    let open = "SELECT count(*) FROM ingest_rescans WHERE reason = 'blind' AND sealed_at IS NULL";
+    let open: Vec<i64> = all(&oracle::open(&stage.database()), open, |row| row.get(0));
+    assert_eq!(open, [1], "the pass goes on");
+    let (frontier, newest) = (stream(&stage).0, stage.sim.max_item(stage.age) as i64);
+    assert!(frontier + 5 >= newest, "{frontier} of {newest}, which grows by one in two seconds");
 }
 
 #[test]

@@ -83,7 +83,14 @@ impl Script {
 
     async fn claim(&mut self, store: &SqliteStore, step: usize) -> Result<()> {
         let (owner, lease_ttl) = (WorkerId::new("worker"), Duration::from_secs(60));
-        let claim = Claim { stream: &self.stream, owner: &owner, limit: 1, lease_ttl, now: at(step) };
+        let claim = Claim {
+            stream: &self.stream,
+            owner: &owner,
+            limit: 1,
+            wanted: crate::Wanted::Anything,
+            lease_ttl,
+            now: at(step),
+        };
         self.lease = store.claim(claim).await?.pop().map(|claimed| claimed.lease);
         Ok(())
     }
