@@ -4,6 +4,7 @@
 use std::{
     collections::HashMap,
     future::pending,
+    hash::{BuildHasherDefault, DefaultHasher},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -42,7 +43,8 @@ pub(super) struct Limiter {
 
 struct State {
     throttle: Throttle,
-    waiters: HashMap<Ticket, oneshot::Sender<Permit>>,
+    /// In an order that is the same in every run: a stop wakes all of them.
+    waiters: HashMap<Ticket, oneshot::Sender<Permit>, BuildHasherDefault<DefaultHasher>>,
     /// What the driver sleeps until.
     armed: Option<Moment>,
     /// The end of the longest wait the source asked for. An outage may cover it up in the throttle's own state.
@@ -80,7 +82,7 @@ enum Place<'a> {
 impl Limiter {
     pub(super) fn new(settings: Settings, clock: Clock, jitter: Jitter) -> Self {
         let throttle = Throttle::new(settings, clock.moment());
-        let state = State { throttle, waiters: HashMap::new(), armed: None, quota_until: Moment::START };
+        let state = State { throttle, waiters: HashMap::default(), armed: None, quota_until: Moment::START };
         Limiter { clock, jitter, state: Mutex::new(state), moved: Notify::new(), stop: CancellationToken::new() }
     }
 
