@@ -6,6 +6,7 @@ mod closed;
 mod heads;
 mod listener;
 mod names;
+mod owed;
 mod pulse;
 mod queue;
 mod record;
@@ -234,8 +235,15 @@ impl Service {
         ended
     }
 
-    /// What was heard and stored last is noted, so that the next start knows since when nobody listened.
+    /// What was told and is not stored is entered, and until when all was heard is noted: the next start knows since when
+    /// nobody listened.
     async fn say_goodbye(&self) {
+        let owing = async {
+            if let Err(error) = self.owe_told().await {
+                tracing::debug!(error = %crate::describe(&error), "entering what was told and is not stored");
+            }
+        };
+        self.in_short(owing).await;
         let farewell = async {
             if let Some(until) = self.heard_until() {
                 // Not noted, the next start takes the time since as blind, which costs a look and loses nothing.
@@ -243,9 +251,13 @@ impl Service {
             }
             self.drop_role().await;
         };
+        self.in_short(farewell).await;
+    }
+
+    async fn in_short(&self, ending: impl Future<Output = ()>) {
         tokio::select! {
             biased;
-            () = farewell => {}
+            () = ending => {}
             () = self.engine.world.clock.sleep(FAREWELL) => {}
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use highwater_core::{Event, Failure, FailureKind, Key, Position, RetryPolicy, Timestamp};
+use highwater_core::{Event, Failure, FailureKind, Key, Position, RetryPolicy, StreamName, Timestamp};
 use highwater_sources::{Density, Feed, Live, Told};
 
 use super::{Service, queue::LiveKey};
@@ -89,19 +89,25 @@ impl Follower<'_> {
             self.stands(heard_at).await;
         }
         self.last_event = Some(heard_at);
-        self.service.note_event(self.feed, heard_at);
         match told {
             Told::Alive => {}
             Told::Head { stream, head } if stream == self.service.main().stream.spec.name => {
                 self.service.raise_head(head);
             }
             Told::Head { .. } => {}
-            Told::Changed(keys) => {
-                let keys: Vec<LiveKey> = keys.into_iter().map(|(stream, key)| LiveKey { stream, key }).collect();
-                let keys = self.service.ours(keys).await?;
-                self.service.queue.enter(keys, heard_at).await;
-            }
+            Told::Changed(keys) => return self.handle_changed(keys, heard_at).await,
         }
+        self.service.note_event(self.feed, heard_at);
+        Ok(())
+    }
+
+    async fn handle_changed(&self, keys: Vec<(StreamName, Key)>, heard_at: Timestamp) -> Result<()> {
+        let service = self.service;
+        let keys: Vec<LiveKey> = keys.into_iter().map(|(stream, key)| LiveKey { stream, key }).collect();
+        // Before the event counts as heard: the cursor goes as far as that.
+        let arriving = service.queue.arriving(keys.clone(), heard_at);
+        service.note_event(self.feed, heard_at);
+        arriving.enter(service.ours(keys).await?).await;
         Ok(())
     }
 

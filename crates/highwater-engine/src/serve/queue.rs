@@ -2,7 +2,7 @@
 //! named again while it is being fetched is fetched once more, because the answer under way may be older.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
@@ -34,8 +34,10 @@ struct State {
     ready: VecDeque<LiveKey>,
     waiting: BTreeMap<(Moment, u64), LiveKey>,
     next_wait: u64,
-    /// What was told at that time is still being entered.
+    /// What was told at that time is still being entered,
     arriving: Option<Timestamp>,
+    /// or was when the one who told it broke off, and these are not entered.
+    left: Vec<LiveKey>,
 }
 
 struct Entry {
@@ -59,19 +61,33 @@ enum Place {
     },
 }
 
-/// Held while what was told at a time is being entered; whoever breaks off has told nothing.
-struct Arriving<'a>(&'a LiveQueue);
+/// Held while what was told at a time is being entered; what is left when that is broken off is not forgotten.
+pub(super) struct Arriving<'a> {
+    queue: &'a LiveQueue,
+    heard_at: Timestamp,
+    left: VecDeque<LiveKey>,
+}
 
-impl<'a> Arriving<'a> {
-    fn of(queue: &'a LiveQueue, heard_at: Timestamp) -> Self {
-        queue.lock().arriving = Some(heard_at);
-        Arriving(queue)
+impl Arriving<'_> {
+    /// Enters those of the keys that are to be fetched, and waits for room as long as there is none.
+    pub(super) async fn enter(mut self, keys: Vec<LiveKey>) {
+        self.left = keys.into();
+        while let Some(key) = self.left.front() {
+            while !self.queue.try_enter(key, self.heard_at) {
+                self.queue.room.notified().await;
+            }
+            self.left.pop_front();
+        }
     }
 }
 
 impl Drop for Arriving<'_> {
     fn drop(&mut self) {
-        self.0.lock().arriving = None;
+        let mut state = self.queue.lock();
+        state.left = std::mem::take(&mut self.left).into();
+        if state.left.is_empty() {
+            state.arriving = None;
+        }
     }
 }
 
@@ -93,14 +109,10 @@ impl LiveQueue {
         Arc::new(LiveQueue { clock, max, state: Mutex::default(), room: Notify::new(), work: Notify::new() })
     }
 
-    /// Enters what was told together, and waits for room as long as there is none.
-    pub(super) async fn enter(&self, keys: Vec<LiveKey>, heard_at: Timestamp) {
-        let _arriving = Arriving::of(self, heard_at);
-        for key in keys {
-            while !self.try_enter(&key, heard_at) {
-                self.room.notified().await;
-            }
-        }
+    /// What was told together counts as heard from now on.
+    pub(super) fn arriving(&self, keys: Vec<LiveKey>, heard_at: Timestamp) -> Arriving<'_> {
+        self.lock().arriving = Some(heard_at);
+        Arriving { queue: self, heard_at, left: keys.into() }
     }
 
     /// Enters, ahead of all others, what there is room for: keys that somebody else answers for as well.
@@ -158,6 +170,26 @@ impl LiveQueue {
                 () = self.work.notified() => {}
                 () = self.clock.sleep_until(next.unwrap_or(now + LOOK)) => {}
             }
+        }
+    }
+
+    /// All of a stream that was told and is not stored.
+    pub(super) fn keys_of(&self, stream: &StreamName) -> Vec<Key> {
+        let state = self.lock();
+        let all: BTreeSet<&LiveKey> = state.entries.keys().chain(&state.left).collect();
+        all.into_iter().filter(|live| live.stream == *stream).map(|live| live.key.clone()).collect()
+    }
+
+    /// Somebody else answers for the key, whoever has it in hand.
+    pub(super) fn forget(&self, key: &LiveKey) {
+        let mut state = self.lock();
+        state.entries.remove(key);
+        if state.left.is_empty() {
+            return;
+        }
+        state.left.retain(|left| left != key);
+        if state.left.is_empty() {
+            state.arriving = None;
         }
     }
 
@@ -277,6 +309,8 @@ const AFTER_A_FALL: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
 
     fn at(millis: i64) -> Timestamp {
@@ -295,10 +329,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_key_is_queued_once_and_fetched_again_if_it_is_named_while_under_way() {
         let queue = LiveQueue::new(Clock::system(), 10);
-        queue.enter(keys([1, 2, 1]), at(5)).await;
+        queue.arriving(keys([1, 2, 1]), at(5)).enter(keys([1, 2, 1])).await;
         let mut taken = queue.take(10).await;
         assert_eq!(numbers(&taken), [1, 2]);
-        queue.enter(keys([2]), at(7)).await;
+        queue.arriving(keys([2]), at(7)).enter(keys([2])).await;
         assert_eq!(queue.eldest(), Some(at(5)));
         taken.finish(&Key::Number(1));
         taken.finish(&Key::Number(2));
@@ -314,7 +348,7 @@ mod tests {
         let queue = LiveQueue::new(Clock::system(), 3);
         let teller = tokio::spawn({
             let queue = queue.clone();
-            async move { queue.enter(keys(1..=100), at(1)).await }
+            async move { queue.arriving(keys(1..=100), at(1)).enter(keys(1..=100)).await }
         });
         let mut seen = Vec::new();
         while seen.len() < 100 {
@@ -331,9 +365,24 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn what_was_told_and_could_not_be_entered_is_not_forgotten() {
+        let queue = LiveQueue::new(Clock::system(), 2);
+        queue.arriving(keys([1]), at(1)).enter(keys([1])).await;
+        let arriving = queue.arriving(keys([7, 8, 9]), at(5));
+        let taken = queue.take(1).await;
+        taken.queue.forget(&taken.keys[0].live);
+        assert_eq!(queue.eldest(), Some(at(5)), "before it is known which of them are to be fetched");
+        assert!(arriving.enter(keys([8, 9, 10])).now_or_never().is_none(), "there is no room for the last");
+        let mut left = queue.keys_of(&keys([1])[0].stream);
+        assert_eq!((left.clone(), queue.eldest()), ([8, 9, 10].map(Key::Number).to_vec(), Some(at(5))));
+        left.drain(..).for_each(|key| queue.forget(&LiveKey { key, ..keys([1])[0].clone() }));
+        assert_eq!((queue.depth(), queue.eldest()), (0, None));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn what_a_worker_drops_comes_back_with_its_tries_counted() {
         let queue = LiveQueue::new(Clock::system(), 10);
-        queue.enter(keys([1, 2]), at(1)).await;
+        queue.arriving(keys([1, 2]), at(1)).enter(keys([1, 2])).await;
         let mut taken = queue.take(2).await;
         taken.put_back(&Key::Number(1), 0, queue.clock.moment() + Duration::from_secs(5));
         drop(taken);

@@ -8,7 +8,7 @@ use highwater_sim::{FaultPlan, HnSim, Publicity, StreamOrder};
 use super::{
     books::all,
     history::Histories,
-    scene::{Act, Life, Scene},
+    scene::{Act, End, Life, Scene},
     stage::{EPOCH, Stage},
     truth,
 };
@@ -17,7 +17,7 @@ use crate::oracle;
 const MINUTE: Duration = Duration::from_secs(60);
 
 fn life(lasts: Duration, acts: Vec<(Duration, Act)>) -> Life {
-    Life { lasts, acts, away: Duration::ZERO }
+    Life { lasts, end: End::Killed, acts, away: Duration::ZERO }
 }
 
 /// Plays lives of a calm world, and checks after each that whatever the mirror lacks has a reason in its books.
@@ -41,6 +41,27 @@ fn told(below: u64) -> Act {
 fn a_stored_item_that_was_told_of_in_an_outage_is_not_given_up() {
     let acts = vec![(MINUTE, Act::Down(5 * MINUTE)), (MINUTE, told(3))];
     play(Scene::calm(), &[life(10 * MINUTE, acts)]);
+}
+
+/// Of something older than what is looked at again after a short blindness.
+#[test]
+fn what_was_told_is_not_forgotten_by_a_stop() {
+    for (queue, below) in [(2, vec![3, 30, 31]), (20, vec![3, 30, 31, 35, 38])] {
+        let mut scene = Scene::calm();
+        scene.live.queue = queue;
+        scene.plan.latency.fixed_ms = 5_000;
+        let acts = below.into_iter().map(|below| (10 * MINUTE, told(below))).collect();
+        let stopped = Life { end: End::Stopped, ..life(10 * MINUTE + Duration::from_secs(1), acts) };
+        let mut stage = play(scene, &[stopped]);
+        // The remote tells of no more than the last changes to whoever comes back.
+        for nth in 0..200 {
+            stage.sim.mutate(stage.sim.max_item(stage.age) - nth % 3, None, Publicity::Published, stage.age).unwrap();
+        }
+        stage.live(&life(15 * MINUTE, Vec::new()));
+        let mut histories = Histories::new(stage.sim.clone());
+        histories.grow(&stage);
+        truth::check_any_time(&stage.database(), &histories);
+    }
 }
 
 /// What was told and not read yet is no younger for being read late.

@@ -30,13 +30,21 @@ pub(crate) struct Scene {
     pub(crate) lives: Vec<Life>,
 }
 
-/// One process, which is killed at its end, and the time after it in which there is none.
+/// One process, and the time after it in which there is none.
 #[derive(Clone, Debug)]
 pub(crate) struct Life {
     pub(crate) lasts: Duration,
+    pub(crate) end: End,
     /// What happens in it, and when, since its beginning.
     pub(crate) acts: Vec<(Duration, Act)>,
     pub(crate) away: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Killed,
+    /// In order.
+    Stopped,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -206,7 +214,8 @@ fn lives(draw: &Draw, changing: u64) -> Vec<Life> {
         let away = if draw.one_in(3) { draw.seconds(1, 400) } else { draw.seconds(MINUTE, 4 * DAY) };
         lived += lasts.as_secs();
         total += (lasts + away).as_secs();
-        lives.push(Life { lasts, acts: acts(draw, lasts, changing), away });
+        let end = if draw.one_in(3) { End::Stopped } else { End::Killed };
+        lives.push(Life { lasts, end, acts: acts(draw, lasts, changing), away });
     }
     lives
 }

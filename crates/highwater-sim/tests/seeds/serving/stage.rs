@@ -12,8 +12,9 @@ use highwater_sim::{HnSim, Seed, SimTransport, StreamOrder};
 use highwater_sources::{Clock, Decoding, Gateway, Hn};
 use highwater_store::{Durability, Execution, OpenOptions, SqliteStore};
 use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
 
-use super::scene::{Act, Life, Scene};
+use super::scene::{Act, End, Life, Scene};
 use crate::run::{EventHash, Recorder};
 
 pub(crate) const EPOCH: Timestamp = Timestamp::from_millis(1_750_000_000_000);
@@ -81,9 +82,8 @@ impl Stage {
         self.recorder.hash()
     }
 
-    /// One process, killed at the end of its life.
     pub(crate) fn live(&mut self, life: &Life) {
-        self.run(life.lasts, &life.acts, || false);
+        self.run(life, || false);
     }
 
     /// A last process, alone with a world that has stopped to change, until nothing is left to do and one more pass by
@@ -95,17 +95,19 @@ impl Stage {
         let left = || super::books::left_to_do(&path, since);
         let is_settled = || path.exists() && left().is_empty();
         let longest = self.scene.live.rescan.every + Duration::from_secs(2 * 3600);
-        assert!(self.run(longest, &[], is_settled), "not at rest within {longest:?}: {:?}", left());
+        let last = Life { lasts: longest, end: End::Killed, acts: Vec::new(), away: Duration::ZERO };
+        assert!(self.run(&last, is_settled), "not at rest within {longest:?}: {:?}", left());
     }
 
     /// Whether it was `done` before the end of its time.
-    fn run(&mut self, lasts: Duration, acts: &[(Duration, Act)], done: impl Fn() -> bool) -> bool {
+    fn run(&mut self, life: &Life, done: impl Fn() -> bool) -> bool {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         self.processes += 1;
         let (is_done, lived) = runtime.block_on(async {
             let clock = Clock::simulated(EPOCH + self.age);
+            let stop = CancellationToken::new();
             let serving = async {
-                let engine = self.engine(clock.clone())?;
+                let engine = self.engine(clock.clone(), stop.clone().into())?;
                 engine.serve(&ServeRequest { live: self.scene.live, ..ServeRequest::default() }).await
             };
             let looking = async {
@@ -113,13 +115,18 @@ impl Stage {
                     clock.sleep(LOOK).await;
                 }
             };
+            tokio::pin!(serving);
             let is_done = tokio::select! {
                 biased;
-                ended = serving => panic!("the service has ended by itself: {ended:?}"),
-                () = self.act(acts, &clock) => unreachable!("acts never end"),
+                ended = &mut serving => panic!("the service has ended by itself: {ended:?}"),
+                () = self.act(&life.acts, &clock) => unreachable!("acts never end"),
                 () = looking => true,
-                () = clock.sleep(lasts) => false,
+                () = clock.sleep(life.lasts) => false,
             };
+            if life.end == End::Stopped {
+                stop.cancel();
+                serving.await.unwrap();
+            }
             (is_done, clock.moment().since_start())
         });
         // Dropping the runtime drops every task where it stands, as a kill would.
@@ -134,7 +141,7 @@ impl Stage {
     pub(crate) fn verify(&self) -> VerifyReport {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         runtime.block_on(async {
-            let engine = self.engine(Clock::simulated(EPOCH + self.age)).unwrap();
+            let engine = self.engine(Clock::simulated(EPOCH + self.age), Stop::default()).unwrap();
             engine.verify(Sample::All).await.unwrap()
         })
     }
@@ -166,7 +173,7 @@ impl Stage {
         }
     }
 
-    fn engine(&self, clock: Clock) -> Result<Engine, EngineError> {
+    fn engine(&self, clock: Clock, stop: Stop) -> Result<Engine, EngineError> {
         let mut options = OpenOptions::new(self.database());
         options.execution = Execution::Inline;
         options.durability = Durability::Off;
@@ -184,7 +191,7 @@ impl Stage {
                 clock,
                 entropy,
                 observer: self.recorder.clone(),
-                stop: Stop::default(),
+                stop,
                 process: Process { host: "here".into(), pid: 1 },
             },
         })
