@@ -7,7 +7,7 @@ use highwater_core::{BlindWindow, Key, Lane, Span, Strike};
 use highwater_sources::{Density, NamedIn};
 use highwater_store::{CollectNames, NamesIn};
 
-use super::{Followed, Service};
+use super::{Followed, Service, updates::Unstored};
 use crate::{
     error::Result,
     planner::{self, Range},
@@ -129,12 +129,12 @@ impl Service {
         let mut tries = 0;
         while !keys.is_empty() {
             let sorted = self.ask(followed, &keys, Lane::Backfill).await;
-            let behind = self.store(followed, &sorted).await?;
+            let Unstored { behind, unplanned } = self.store(followed, &sorted).await?;
             if sorted.stopping {
                 std::future::pending::<()>().await;
             }
             tries += u32::from(sorted.strike == Strike::Counts);
-            keys = sorted.failed.into_iter().map(|(key, _)| key).chain(behind).collect();
+            keys = sorted.failed.into_iter().map(|(key, _)| key).chain(behind).chain(unplanned).collect();
             if keys.is_empty() {
                 break;
             }

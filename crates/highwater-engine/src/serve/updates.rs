@@ -153,12 +153,15 @@ impl Service {
     }
 
     async fn settle_told(&self, followed: &Followed, sorted: Sorted, taken: &mut Taken) -> Result<()> {
-        let behind = self.store(followed, &sorted).await?;
+        let Unstored { behind, unplanned } = self.store(followed, &sorted).await?;
         self.note_authors(followed, &sorted).await?;
         let now = self.engine.world.clock.moment();
         for key in &behind {
             let tries = taken.tries_of(key);
             taken.put_back(key, tries, now + RETRY.base);
+        }
+        for key in &unplanned {
+            taken.put_back(key, 0, now + PLANNED_SOON);
         }
         for key in sorted.settled() {
             taken.finish(&key);
@@ -225,9 +228,8 @@ impl Service {
         Sorted { asked_at, ..Sorted::of(answers, followed.stream.spec.table, strike) }
     }
 
-    /// Gives the keys that are to be asked for again, because something else was stored while they were on their way.
-    pub(super) async fn store(&self, followed: &Followed, sorted: &Sorted) -> Result<BTreeSet<Key>> {
-        let mut behind = BTreeSet::new();
+    pub(super) async fn store(&self, followed: &Followed, sorted: &Sorted) -> Result<Unstored> {
+        let mut unstored = Unstored::default();
         let mut parts = vec![(sorted.records.clone(), sorted.unchanged.clone())];
         while let Some((records, unchanged)) = parts.pop() {
             if records.is_empty() && unchanged.is_empty() {
@@ -240,7 +242,7 @@ impl Service {
             match self.engine.steady(|| self.engine.store.commit_live(commit.clone())).await {
                 Ok(done) => {
                     self.note_stored(followed, &done, began);
-                    behind.extend(done.behind);
+                    unstored.behind.extend(done.behind);
                 }
                 Err(error) if error.kind == ErrorKind::Refused && commit.records.len() > 1 => {
                     let LiveCommit { records, unchanged, .. } = Arc::unwrap_or_clone(commit);
@@ -249,12 +251,15 @@ impl Service {
                 }
                 // The store cannot hold this one: the ordinary path tries it as often as any other, and lists it.
                 Err(error) if error.kind == ErrorKind::Refused && commit.records.len() == 1 => {
-                    self.defer(followed, &commit.records[0].key).await?;
+                    let key = &commit.records[0].key;
+                    if self.defer(followed, key).await? == Deferral::NotPlannedYet {
+                        unstored.unplanned.push(key.clone());
+                    }
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(behind)
+        Ok(unstored)
     }
 
     fn note_stored(&self, followed: &Followed, done: &LiveCommitted, began: Moment) {
@@ -307,6 +312,15 @@ pub(super) enum Deferral {
     NotThereYet,
     /// It is stored and lies beyond the plan, for another moment.
     NotPlannedYet,
+}
+
+/// Keys that are to be asked for again.
+#[derive(Default)]
+pub(super) struct Unstored {
+    /// Something else was stored while they were on their way.
+    pub(super) behind: BTreeSet<Key>,
+    /// The store refuses them, and they cannot become ordinary work yet.
+    pub(super) unplanned: Vec<Key>,
 }
 
 /// Answers as what is to be done with them.

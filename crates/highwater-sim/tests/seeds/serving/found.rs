@@ -43,6 +43,22 @@ fn a_stored_item_that_was_told_of_in_an_outage_is_not_given_up() {
     play(Scene::calm(), &[life(10 * MINUTE, acts)]);
 }
 
+/// A row that changes before its segment is planned, in a way that the store cannot hold.
+#[test]
+fn what_the_store_refuses_before_it_is_planned_is_told_of_later() {
+    let mut stage = play(Scene::calm(), &[life(2 * MINUTE, Vec::new())]);
+    let new = stage.sim.max_item(stage.age) + 1;
+    let refuse = format!(
+        "CREATE TRIGGER refused BEFORE UPDATE ON hn_items WHEN new.id = {new} BEGIN SELECT RAISE(ABORT, 'no'); END"
+    );
+    rusqlite::Connection::open(stage.database()).unwrap().execute_batch(&refuse).unwrap();
+    let acts = vec![(MINUTE, Act::Grow(1)), (MINUTE + Duration::from_millis(300), told(0))];
+    stage.live(&life(2 * MINUTE, acts));
+    let listed = format!("SELECT state FROM ingest_exceptions WHERE stream = 'items' AND item_key = '{new}'");
+    let listed: Vec<String> = all(&oracle::open(&stage.database()), &listed, |row| row.get(0));
+    assert_eq!(listed, ["dead_letter"], "tried as often as any other, and listed");
+}
+
 /// Of something older than what is looked at again after a short blindness.
 #[test]
 fn what_was_told_is_not_forgotten_by_a_stop() {
