@@ -13,6 +13,8 @@ const STEPS: [i64; 8] = [0, 1, 2, 4, 8, 16, 32, 64];
 /// Neighbours in time that are not neighbours in id. A time further outside of what is known of both sides is wrong: a
 /// few items are years off.
 const SLACK: i64 = 24 * 3600;
+/// So many of the newest are asked how late it is: everything hangs on that, and one of them may be years off.
+const WITNESSES: usize = 5;
 
 impl Hn {
     /// The lowest id that is not known to be older than `at`.
@@ -22,36 +24,45 @@ impl Hn {
         let now = self.now().as_millis().div_euclid(1000);
         let mut search = Search { low: 1, high: head.0, earliest: i64::MIN, latest: now, requests: 0 };
         let newest = STEPS.map(|step| head.0 - 1 - step);
-        if let Some((id, time)) = self.first_time(&newest, &mut search, call).await? {
-            if time < at {
-                return Ok(Position(id + 1));
-            }
-            search.latest = time;
+        let newest = self.times(&newest, WITNESSES, &mut search, call).await?;
+        if let Some((id, _)) = newest.first().filter(|_| newest.iter().all(|(_, time)| *time < at)) {
+            return Ok(Position(id + 1));
         }
+        search.latest = median(newest).unwrap_or(now);
         while search.low < search.high && search.requests < REQUESTS_MAX {
             let middle = search.low + (search.high - search.low) / 2;
-            let found = self.first_time(&STEPS.map(|step| middle + step), &mut search, call).await?;
-            search.narrow(middle, found, at);
+            let found = self.times(&STEPS.map(|step| middle + step), 1, &mut search, call).await?;
+            search.narrow(middle, found.first().copied(), at);
         }
         Ok(Position(search.low))
     }
 
-    /// The first of these ids that has a usable time. Fails only if not one of them is answered for.
-    async fn first_time(&self, ids: &[i64], search: &mut Search, call: &Call) -> Result<Option<(i64, i64)>, Failure> {
+    /// The first `most` of these ids that have a usable time. Fails only if not one of them is answered for.
+    async fn times(
+        &self,
+        ids: &[i64],
+        most: usize,
+        search: &mut Search,
+        call: &Call,
+    ) -> Result<Vec<(i64, i64)>, Failure> {
+        let mut found = Vec::new();
         let mut failed = None;
         let mut answered = false;
         for id in ids.iter().copied().filter(|id| (search.low..search.high).contains(id)) {
+            if found.len() == most {
+                break;
+            }
             search.requests += 1;
             match self.time_of(id, call).await {
-                Ok(Some(time)) if search.admits(time) => return Ok(Some((id, time))),
+                Ok(Some(time)) if search.admits(time) => found.push((id, time)),
                 Ok(_) => answered = true,
                 Err(GatewayError::Failed(failure)) => failed = Some(failure),
                 Err(stopped @ GatewayError::Stopped(_)) => return Err(stopped.into()),
             }
         }
         match failed {
-            Some(failure) if !answered => Err(failure),
-            _ => Ok(None),
+            Some(failure) if !answered && found.is_empty() => Err(failure),
+            _ => Ok(found),
         }
     }
 
@@ -59,6 +70,12 @@ impl Hn {
         let response = self.gateway.get(item::request(id), call, COST).await?;
         Ok(item::time(id, expect_ok(&response)?)?)
     }
+}
+
+fn median(found: Vec<(i64, i64)>) -> Option<i64> {
+    let mut times: Vec<i64> = found.into_iter().map(|(_, time)| time).collect();
+    times.sort_unstable();
+    times.get(times.len() / 2).copied()
 }
 
 /// Ids below `low` are older than the date, those from `high` on are not; with the times next to both ends, in seconds.

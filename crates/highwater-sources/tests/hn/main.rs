@@ -128,13 +128,24 @@ async fn a_date_is_found_in_few_requests_whatever_is_odd_about_items_on_the_way(
         (76, 500, ""),
         (77, 404, ""),
     ];
-    for (odd, requests_max) in [(&[][..], 10), (&odd[..], 24)] {
+    for (odd, requests_max) in [(&[][..], 14), (&odd[..], 28)] {
         for (seconds, id) in [(-1_000_000, 1), (10, 1), (11, 2), (300, 30), (301, 31), (700, 70), (980, 98), (981, 99)]
         {
             let world = dated(odd);
             assert_eq!(world.position_at(FIRST + seconds).await, Ok(Position(id)), "{seconds} s after the first");
             let requests = world.table.requests.load(Ordering::Relaxed);
             assert!(requests <= requests_max, "{requests} requests");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_newest_item_alone_does_not_say_how_late_it_is() {
+    for off in [-300_000_000, -200_000] {
+        let wrong = format!("{{\"id\":100,\"time\":{},\"type\":\"story\"}}", FIRST + off);
+        for (seconds, id) in [(500, 50), (901, 91), (-250_000, 1)] {
+            let found = dated(&[(100, 200, &wrong)]).position_at(FIRST + seconds).await;
+            assert_eq!(found, Ok(Position(id)), "{seconds} s after the first, {off} s off");
         }
     }
 }
