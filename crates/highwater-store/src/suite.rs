@@ -108,6 +108,7 @@ cases! { ($)
     arrivals:
         an_answer_that_took_long_does_not_undo_what_the_feed_told
         an_answer_to_the_feed_that_took_long_does_not_undo_what_came_meanwhile
+        a_row_from_the_future_outruns_nothing
         a_body_that_is_no_longer_there_cannot_be_confirmed
         what_is_behind_stays_unsettled_and_holds_the_cursor
         what_came_in_beside_something_behind_is_counted

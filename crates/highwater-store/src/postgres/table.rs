@@ -68,8 +68,8 @@ impl TableSql {
             select,
             select_all,
             update: format!(
-                "UPDATE {name} AS t SET {assigned}, last_fetched_at = GREATEST(t.last_fetched_at, n.at),
-                    last_changed_at = n.at, row_check = n.row_check, etag = n.etag
+                "UPDATE {name} AS t SET {assigned}, last_fetched_at = n.at, last_changed_at = n.at,
+                    row_check = n.row_check, etag = n.etag
                  FROM {given} WHERE t.{key_name} = n.{key_name}"
             ),
             edit: format!(

@@ -1,6 +1,6 @@
 //! Rows of mirrored objects, apart from any SQL. Whether a row changed is the core's to say.
 
-use std::{borrow::Cow, collections::BTreeSet};
+use std::{borrow::Cow, collections::BTreeSet, time::Duration};
 
 use highwater_core::{
     Ages, BatchCounts, Body, Change, Edit, Key, Note, Record, Settlement, StreamId, Timestamp, Value, Verdict,
@@ -112,15 +112,23 @@ pub(crate) struct Arrival {
     pub(crate) asked_at: Timestamp,
 }
 
+/// Clocks of processes that share a store may differ by so much. A row from later than that was stored when a clock was
+/// wrong, and does not tell which of the two is newer.
+const CLOCKS_APART: Duration = Duration::from_secs(5);
+
 impl Arrival {
     /// How `body` differs from the row it meets. One that came in while this was on its way may be newer or older, so
     /// this is not to be believed.
     pub(crate) fn change(&self, kept: &Kept, body: &Body) -> Change {
         match kept.body.change_to(body) {
             Change::Unchanged => Change::Unchanged,
-            _ if kept.last_fetched_at > self.asked_at && !planted(Bug::LateAnswerWins) => Change::Behind,
+            _ if self.may_be_outrun_by(kept) && !planted(Bug::LateAnswerWins) => Change::Behind,
             change => change,
         }
+    }
+
+    fn may_be_outrun_by(&self, kept: &Kept) -> bool {
+        kept.last_fetched_at > self.asked_at && kept.last_fetched_at <= self.now + CLOCKS_APART
     }
 }
 

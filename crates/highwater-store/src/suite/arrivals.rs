@@ -45,6 +45,22 @@ pub async fn an_answer_to_the_feed_that_took_long_does_not_undo_what_came_meanwh
     assert_eq!(scene.query(VERSIONS).await, ["1|newer"]);
 }
 
+/// Somebody's clock was an hour ahead when it was stored.
+pub async fn a_row_from_the_future_outruns_nothing(lab: Lab) {
+    let scene = Scene::planned(lab, 0, 10, 10).await;
+    let lease = scene.claim_one(at(0)).await.lease;
+    let both = |text| vec![item(1, text, &[]), item(2, text, &[])];
+    scene.commit(&lease, both("ahead"), vec![], at(3_600)).await.unwrap();
+    let told = scene.tell(vec![item(1, "told", &[])], at(5)).await;
+    assert_eq!((told.batch.changed, told.behind), (1, [].into()));
+    let fetched = scene.commit(&lease, vec![item(2, "fetched", &[])], vec![], at(6)).await.unwrap();
+    assert_eq!((fetched.changed, fetched.behind), (1, 0));
+    assert_eq!(scene.query(VERSIONS).await, ["1|ahead", "2|ahead"]);
+
+    let late = Commit { now: at(9), asked_at: at(4), ..scene.commit_of(&lease, both("late"), vec![]) };
+    assert_eq!(scene.store().commit(Arc::new(late)).await.unwrap().behind, 2, "rows are dated anew");
+}
+
 /// The remote says that a body is still the one whose mark it was shown; the row has another by now.
 pub async fn a_body_that_is_no_longer_there_cannot_be_confirmed(lab: Lab) {
     let scene = Scene::planned(lab, 0, 10, 10).await;
