@@ -6,7 +6,7 @@ use anyhow::Context;
 use futures_util::future::try_join_all;
 use highwater_core::{DeadLetterPolicy, Position, Purpose, Span, StreamId, WorkerId};
 use highwater_sources::Clock;
-use highwater_store::{Claim, Claimed, Close, Commit, Durability, OpenOptions, Plan, SqliteStore, Store};
+use highwater_store::{Claim, Claimed, Close, Commit, Durability, OpenOptions, Plan, SqliteStore, Store, Wanted};
 
 /// As the engine has them for Hacker News.
 const SEGMENT: u64 = 1_000;
@@ -33,6 +33,7 @@ async fn run(store: &SqliteStore, items: u32) -> anyhow::Result<()> {
     store.plan(Plan { stream: &stream, purpose: Purpose::Catchup, span, segment_size: SEGMENT }).await?;
     loop {
         let claim = Claim {
+            wanted: Wanted::Anything,
             stream: &stream,
             owner: &owner,
             limit: CLAIMED_AT_ONCE,

@@ -6,7 +6,7 @@ use anyhow::{Context, ensure};
 use futures_util::future::try_join_all;
 use highwater_core::{Lease, Position, Purpose, Span, StreamId, WorkerId};
 use highwater_sources::Clock;
-use highwater_store::{Claim, Plan, PostgresOptions, PostgresStore, Store};
+use highwater_store::{Claim, Plan, PostgresOptions, PostgresStore, Store, Wanted};
 use serde::Serialize;
 
 const BATCH: usize = 1_000;
@@ -128,7 +128,14 @@ async fn claim(
     limit: u32,
     clock: &Clock,
 ) -> anyhow::Result<Vec<Lease>> {
-    let claim = Claim { stream, owner, limit, lease_ttl: Duration::from_secs(3600), now: clock.now() };
+    let claim = Claim {
+        stream,
+        owner,
+        limit,
+        wanted: Wanted::Anything,
+        lease_ttl: Duration::from_secs(3600),
+        now: clock.now(),
+    };
     Ok(store.claim(claim).await?.into_iter().map(|claimed| claimed.lease).collect())
 }
 
