@@ -53,7 +53,7 @@ const PENDING: &str = "
 
 /// `$6` is the time that leases live by, none for the server's clock; they expire `$7` milliseconds after a heartbeat.
 /// The predicate is repeated where rows are changed: what was seen is not yet what is locked. What is looked at again
-/// gets its `rescan_share`, and more if nothing is new.
+/// gets its `rescan_share`, and more if nothing is new; what is at work is counted only if there is any.
 fn statement(abandoned: Abandoned, wanted: Wanted) -> String {
     let (looked_for, again_too) = (abandoned == Abandoned::LookedFor, wanted == Wanted::Anything);
     let columns = COLUMNS.split(',').map(|column| format!("s.{}", column.trim())).collect::<Vec<_>>().join(", ");
@@ -74,11 +74,13 @@ fn statement(abandoned: Abandoned, wanted: Wanted) -> String {
          ), left_over AS MATERIALIZED (
              SELECT $4 - (SELECT count(*) FROM due) - (SELECT count(*) FROM expired) AS most
          ), share AS MATERIALIZED (
-             SELECT GREATEST(0, LEAST(most, (most + 1 + catchups - rescans) / 2)) AS rescans FROM left_over, (
-                 SELECT count(*) FILTER (WHERE purpose = 'rescan') AS rescans,
-                     count(*) FILTER (WHERE purpose = 'catchup') AS catchups
-                 FROM ingest_segments WHERE source = $1 AND stream = $2 AND status = 'in_progress'
-             ) AS at_work
+             SELECT CASE WHEN EXISTS ({PENDING} AND purpose = 'rescan' AND {again_too}) THEN (
+                 SELECT GREATEST(0, LEAST(most, (most + 1 + catchups - rescans) / 2)) FROM (
+                     SELECT count(*) FILTER (WHERE purpose = 'rescan') AS rescans,
+                         count(*) FILTER (WHERE purpose = 'catchup') AS catchups
+                     FROM ingest_segments WHERE source = $1 AND stream = $2 AND status = 'in_progress'
+                 ) AS at_work
+             ) ELSE 0 END AS rescans FROM left_over
          ), again AS MATERIALIZED (
              {PENDING} AND purpose = 'rescan' AND {again_too}
              ORDER BY start_pos, segment_id LIMIT (SELECT rescans FROM share) FOR UPDATE SKIP LOCKED
