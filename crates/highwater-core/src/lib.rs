@@ -37,7 +37,7 @@ pub use lease::{Epoch, Fenced, Lease, LeaseState, WorkerId};
 pub use live::{AGE_BOUNDS, AGE_CLASSES, AgeCounts, Ages, BlindWindow, Rescan, RescanId, RescanReason, WindowId};
 pub use name::{BadName, Key, KeySet, SourceName, StreamId, StreamName};
 pub use outage::{Health, OutageWatch};
-pub use record::{Blob, Body, Change, Note, Record, SideRow, SidesCheck, Value, blob_path};
+pub use record::{Blob, Body, Change, Note, Record, SideRow, SidesCheck, Value, blob_path, hex};
 pub use retry::RetryPolicy;
 pub use segment::{DeadLetterPolicy, Extension, Purpose, Segment, SegmentId, SegmentStatus, Tally};
 pub use span::{Position, Span};

@@ -50,6 +50,11 @@ pub fn blob_path(sha256: &str) -> String {
     format!("sha256/{fan}/{rest}")
 }
 
+/// How hashes are written everywhere.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideRow {
     pub table: &'static SideTable,

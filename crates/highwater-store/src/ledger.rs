@@ -1,7 +1,7 @@
 //! The append-only record of what was done: one hash chain per source.
 
 use aws_lc_rs::digest::{Context, SHA256};
-use highwater_core::{SourceName, Timestamp};
+use highwater_core::{SourceName, Timestamp, hex};
 use serde_json::{Map, Value as Json, json};
 
 /// What the first line of a chain names as the hash before it.
@@ -96,10 +96,6 @@ pub fn payload_text(payload: &Json) -> String {
 /// A payload is an object, whatever the caller brings.
 fn canonical(payload: &Json) -> Json {
     if payload.is_object() { payload.clone() } else { Json::Object(Map::new()) }
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Where a chain breaks first.

@@ -4,9 +4,9 @@ use std::{fmt, time::Duration};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use futures_util::future::BoxFuture;
-use highwater_core::{SourceName, Timestamp};
+use highwater_core::{SourceName, Timestamp, hex};
 
-use crate::{Result, ledger::hex};
+use crate::Result;
 
 /// The part of a store that keeps mailboxes. Every method that writes is one short transaction, all or nothing, and may
 /// be called again with the same arguments without harm; on a mailbox that is not there it is `Refused`.

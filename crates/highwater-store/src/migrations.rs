@@ -4,11 +4,12 @@
 mod tables;
 
 use aws_lc_rs::digest::{SHA256, digest};
+use highwater_core::hex;
 
 pub(crate) use tables::tables;
 pub use tables::{Kind, Shape, ShapeColumn};
 
-use crate::{ErrorKind, Result, StoreError, ledger::hex};
+use crate::{ErrorKind, Result, StoreError};
 
 /// A released step is never edited: its checksum is in every database it made.
 pub(crate) struct Migration {

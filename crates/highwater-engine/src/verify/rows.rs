@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aws_lc_rs::digest::{Context, SHA256};
 use highwater_core::{
-    Body, Key, SidesCheck, Value,
+    Body, Key, SidesCheck, Value, hex,
     schema::{SIDES_CHECK, SideSpec},
 };
 use highwater_sources::StreamSpec;
@@ -58,7 +58,7 @@ pub(crate) async fn audit(engine: &Engine, spec: &StreamSpec) -> Result<RowAudit
             names.insert(row.key, Beside { noted: noted(spec, &row.body), found: SidesCheck::default() });
         }
     }
-    audit.digest = digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    audit.digest = hex(digest.finish().as_ref());
     for side in spec.sides {
         audit_side(engine, spec, side, &mut names, &mut audit).await?;
     }

@@ -104,7 +104,7 @@ impl GmailSim {
             thread_id: hex(entry.thread),
             label_ids,
             internal_date: entry.date(),
-            sha256: hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect(),
+            sha256: highwater_core::hex(hash.as_ref()),
             size: raw.len(),
             size_estimate: size_estimate(self.seed, entry, raw.len()),
             history_id: entry.history,

@@ -4,7 +4,7 @@ use std::iter;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use highwater_core::{
-    Blob, Body, Failure, FailureKind, Key, Note, Record, SideRow, SidesCheck, Timestamp, Value, blob_path, list,
+    Blob, Body, Failure, FailureKind, Key, Note, Record, SideRow, SidesCheck, Timestamp, Value, blob_path, hex, list,
     schema::Table,
 };
 use serde::Deserialize;
@@ -89,7 +89,7 @@ impl Reader {
         let mail = mime::read(bytes);
         let id = self.table.row_key(key).to_string();
         let provider_thread = message.thread_id.as_deref().unwrap_or(&message.id);
-        let sha256 = hex(bytes);
+        let sha256 = sha256_of(bytes);
         let (sides, blobs, mut notes) = self.attachments(&id, key, &mail);
         let size = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
         let raw = vec![
@@ -157,7 +157,7 @@ impl Reader {
         let (mut sides, mut blobs, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         for attachment in &mail.attachments {
             let id = format!("{message}-{}", attachment.part_id);
-            let sha256 = hex(&attachment.content);
+            let sha256 = sha256_of(&attachment.content);
             let size = i64::try_from(attachment.content.len()).unwrap_or(i64::MAX);
             let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::Text);
             notes.push(Note {
@@ -194,6 +194,6 @@ impl Reader {
     }
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
-    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+pub(super) fn sha256_of(bytes: &[u8]) -> String {
+    hex(digest(&SHA256, bytes).as_ref())
 }

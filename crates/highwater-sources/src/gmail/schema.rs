@@ -11,7 +11,7 @@ use highwater_core::{
     },
 };
 
-use super::{message::hex, packed::unpack, threads};
+use super::{message::sha256_of, packed::unpack, threads};
 
 const MESSAGE_COLUMNS: &[Column] = &[
     column("id", Text, Key),
@@ -106,7 +106,7 @@ fn check_raw(row: &[Value]) -> SideCheck {
     };
     let raw = usize::try_from(*size).ok().and_then(|size| unpack(packed, size).ok());
     let fault = match raw {
-        Some(raw) if hex(&raw) == *sha256 => None,
+        Some(raw) if sha256_of(&raw) == *sha256 => None,
         Some(_) => Some("its bytes are not those that were stored"),
         None => Some("its bytes cannot be unpacked"),
     };

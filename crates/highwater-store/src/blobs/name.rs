@@ -3,8 +3,9 @@
 use std::{fmt, str::FromStr};
 
 use aws_lc_rs::digest::{SHA256, digest};
+use highwater_core::hex;
 
-use crate::{ErrorKind, StoreError, ledger::hex};
+use crate::{ErrorKind, StoreError};
 
 const ALGORITHM: &str = "sha256";
 const HEX_DIGITS: usize = 64;

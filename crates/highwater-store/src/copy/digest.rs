@@ -1,9 +1,10 @@
 //! The digest of a table: SHA-256 over its rows in the order of their key, the same for the same rows in any store.
 
 use aws_lc_rs::digest::{Context, SHA256};
+use highwater_core::hex;
 
 use super::{Cell, Content, CopyProgress, Row, feed::Feed};
-use crate::{Result, ledger::hex, migrations::Shape};
+use crate::{Result, migrations::Shape};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tally {

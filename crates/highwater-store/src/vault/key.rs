@@ -14,10 +14,10 @@ use aws_lc_rs::{
     digest::{SHA256, digest},
     rand,
 };
+use highwater_core::hex;
 use zeroize::Zeroizing;
 
 use super::VaultError;
-use crate::ledger::hex;
 
 /// How the file is called, wherever it is.
 pub const KEY_FILE: &str = "highwater.key";
