@@ -79,6 +79,8 @@ struct Service {
     /// When the feed last gave a sign of life; held for a few instructions.
     last_event: Mutex<Option<Timestamp>>,
     told_anything: Notify,
+    /// The feed has named something.
+    told_keys: Notify,
     /// Where the mirror began when that was last looked up: it never begins later.
     origin: AtomicI64,
 }
@@ -179,6 +181,7 @@ impl Service {
             feed_heard: AsyncMutex::new(feed_heard),
             last_event: Mutex::default(),
             told_anything: Notify::new(),
+            told_keys: Notify::new(),
             origin: AtomicI64::new(i64::MAX),
             engine: engine.clone(),
         }
@@ -223,7 +226,7 @@ impl Service {
             ended = async { self.first_heard(blind_before).await; self.extend().await } => ended,
             ended = self.look_again() => ended,
             ended = self.follow_names() => ended,
-            ended = self.note_heard() => ended,
+            ended = async { self.owe_inherited().await?; self.note_heard().await } => ended,
         }
     }
 
@@ -239,6 +242,7 @@ impl Service {
     /// nobody listened.
     async fn say_goodbye(&self) {
         let owing = async {
+            // Not entered, the cursor stays before what was told, and the next start takes the time since as blind.
             if let Err(error) = self.owe_told().await {
                 tracing::debug!(error = %crate::describe(&error), "entering what was told and is not stored");
             }

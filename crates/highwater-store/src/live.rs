@@ -10,7 +10,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use highwater_core::{
     AgeCounts, Ages, AlertState, BatchCounts, BlindWindow, Key, KeySet, Position, Record, Rescan, RescanId,
-    RescanReason, SourceName, Span, StreamId, Timestamp, WindowId, WorkerId, schema::Table,
+    RescanReason, SourceName, Span, StreamId, StreamName, Timestamp, WindowId, WorkerId, schema::Table,
 };
 
 use crate::Result;
@@ -29,9 +29,11 @@ pub trait LiveStore: Send + Sync {
 
     /// What is known of the feed of a stream.
     fn live_state<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<LiveState>>;
-    /// Notes that everything the feed told until then is stored. This, and opening and ending windows, is refused
-    /// (`Fenced`) to who does not have the role [`LISTENER`] any more.
+    /// Notes until when everything the feed told is stored, and what it told since. This, and opening and ending
+    /// windows, is refused (`Fenced`) to who does not have the role [`LISTENER`] any more.
     fn heard<'a>(&'a self, heard: &'a Heard) -> BoxFuture<'a, Result<()>>;
+    /// What of a stream was told and not stored when that was last noted.
+    fn told<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<Vec<Key>>>;
     /// Opens a window, or finds the one that is open and has not ended yet.
     fn open_window<'a>(&'a self, window: &'a NewWindow) -> BoxFuture<'a, Result<WindowId>>;
     /// The feed is back: notes until when nobody listened and where the head is, and lays the pass that covers it.
@@ -139,6 +141,8 @@ pub struct LiveState {
 pub struct Heard {
     pub stream: StreamId,
     pub until: Timestamp,
+    /// Told and not stored; of a stream that is not named here nothing changes.
+    pub told: Vec<(StreamName, Vec<Key>)>,
     pub worker: WorkerId,
     pub now: Timestamp,
 }

@@ -24,6 +24,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 3, name: "mailboxes", sql: include_str!("migrations/0003_mailboxes.sql") },
     Migration { version: 4, name: "mail", sql: include_str!("migrations/0004_mail.sql") },
     Migration { version: 5, name: "told", sql: include_str!("migrations/0005_told.sql") },
+    Migration { version: 6, name: "told keys", sql: include_str!("migrations/0006_told_keys.sql") },
 ];
 
 /// How a database spells the words in braces.

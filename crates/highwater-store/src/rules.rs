@@ -30,4 +30,4 @@ pub(crate) use settling::{
     count, is_ended_by_row, is_to_be_reconsidered, ledger_entry, next_retry, owner, status_when_replayed,
 };
 pub(crate) use shares::{AtWork, rescan_share};
-pub(crate) use windows::{WindowRow, not_listening};
+pub(crate) use windows::{WindowRow, not_listening, told_keys, told_text};

@@ -124,6 +124,7 @@ cases! { ($)
     roles:
         a_role_is_one_process_s_until_it_falls_silent
         who_does_not_listen_writes_nothing_about_the_feed
+        what_was_told_is_kept_for_whoever_listens_next
         what_was_heard_is_never_unheard;
     windows:
         a_window_opens_once_and_ends_once

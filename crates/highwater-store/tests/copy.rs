@@ -8,11 +8,11 @@ mod ground;
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use highwater_core::{
-    AccountReport, AlertState, Edit, Otherwise, Position, Purpose, Record, RescanReason, StreamId, Value, Verdict,
+    AccountReport, AlertState, Edit, Key, Otherwise, Position, Purpose, Record, RescanReason, StreamId, Value, Verdict,
     throttle::Learned,
 };
 use highwater_store::{
-    AlertNote, Content, CopyProgress, CopyReport, Durability, EndWindow, ErrorKind, LiveCommit, MailboxId, Mode,
+    AlertNote, Content, CopyProgress, CopyReport, Durability, EndWindow, ErrorKind, Heard, LiveCommit, MailboxId, Mode,
     NewWindow, OpenOptions, PostgresOptions, PostgresStore, RunEnd, RunOutcome, RunStart, ShareAsk, SqliteStore, Store,
     StoreError, Tidings, copy,
     suite::{
@@ -97,6 +97,9 @@ async fn fill_live(scene: &Scene) {
     store.note_names(&users, &["zoe".into(), "Ann".into(), "é".into()]).await.unwrap();
     assert!(scene.listen("w", at(4)).await);
     let (reason, worker) = ("stopped".to_owned(), worker("w"));
+    let told = vec![(stream.stream.clone(), vec![Key::Number(7)]), (users.stream, vec![Key::Text("é\u{0}".into())])];
+    let heard = Heard { stream: stream.clone(), until: at(4), told, worker: worker.clone(), now: at(4) };
+    store.heard(&heard).await.unwrap();
     let window = NewWindow { stream, opened_at: at(4), reason, worker: worker.clone(), now: at(4) };
     let window = store.open_window(&window).await.unwrap();
     let rescan = scene.rescan_of(RescanReason::Blind, 60, 60, at(5));

@@ -107,6 +107,7 @@ impl Follower<'_> {
         // Before the event counts as heard: the cursor goes as far as that.
         let arriving = service.queue.arriving(keys.clone(), heard_at);
         service.note_event(self.feed, heard_at);
+        service.told_keys.notify_one();
         arriving.enter(service.ours(keys).await?).await;
         Ok(())
     }

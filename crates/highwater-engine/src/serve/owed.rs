@@ -1,5 +1,5 @@
-//! What was told and is not stored when the service ends: laid as passes over those keys, so that the next process looks
-//! at them however old they are.
+//! What was told and is not stored when the service ends, in order or not: laid as passes over those keys, so that they are
+//! looked at however old they are.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +18,18 @@ impl Service {
     pub(super) async fn owe_told(&self) -> Result<()> {
         for followed in &self.streams {
             let keys = self.queue.keys_of(&followed.stream.spec.name);
+            if !keys.is_empty() {
+                self.owe(followed, keys).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a process that was killed had been told and had not stored.
+    pub(super) async fn owe_inherited(&self) -> Result<()> {
+        for followed in &self.streams {
+            let store = &self.engine.store;
+            let keys = self.engine.steady(|| store.told(&followed.stream.id)).await?;
             if !keys.is_empty() {
                 self.owe(followed, keys).await?;
             }

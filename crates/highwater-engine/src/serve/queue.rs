@@ -34,10 +34,10 @@ struct State {
     ready: VecDeque<LiveKey>,
     waiting: BTreeMap<(Moment, u64), LiveKey>,
     next_wait: u64,
-    /// What was told at that time is still being entered,
+    /// What was told at that time is still being entered, or was when the one who told it broke off,
     arriving: Option<Timestamp>,
-    /// or was when the one who told it broke off, and these are not entered.
-    left: Vec<LiveKey>,
+    /// and these are not entered.
+    left: VecDeque<LiveKey>,
 }
 
 struct Entry {
@@ -50,6 +50,14 @@ struct Entry {
 impl Entry {
     fn new(heard_at: Timestamp, entered: Moment) -> Self {
         Entry { heard_at, entered, tries: 0, place: Place::Queued }
+    }
+
+    fn name_again(&mut self, heard_at: Timestamp) {
+        if let Place::Taken { again } = &mut self.place
+            && !planted(Bug::NamedInFlightForgotten)
+        {
+            again.get_or_insert(heard_at);
+        }
     }
 }
 
@@ -65,18 +73,14 @@ enum Place {
 pub(super) struct Arriving<'a> {
     queue: &'a LiveQueue,
     heard_at: Timestamp,
-    left: VecDeque<LiveKey>,
 }
 
 impl Arriving<'_> {
     /// Enters those of the keys that are to be fetched, and waits for room as long as there is none.
-    pub(super) async fn enter(mut self, keys: Vec<LiveKey>) {
-        self.left = keys.into();
-        while let Some(key) = self.left.front() {
-            while !self.queue.try_enter(key, self.heard_at) {
-                self.queue.room.notified().await;
-            }
-            self.left.pop_front();
+    pub(super) async fn enter(self, keys: Vec<LiveKey>) {
+        self.queue.lock().left = keys.into();
+        while !self.queue.enter_left(self.heard_at) {
+            self.queue.room.notified().await;
         }
     }
 }
@@ -84,7 +88,6 @@ impl Arriving<'_> {
 impl Drop for Arriving<'_> {
     fn drop(&mut self) {
         let mut state = self.queue.lock();
-        state.left = std::mem::take(&mut self.left).into();
         if state.left.is_empty() {
             state.arriving = None;
         }
@@ -111,8 +114,9 @@ impl LiveQueue {
 
     /// What was told together counts as heard from now on.
     pub(super) fn arriving(&self, keys: Vec<LiveKey>, heard_at: Timestamp) -> Arriving<'_> {
-        self.lock().arriving = Some(heard_at);
-        Arriving { queue: self, heard_at, left: keys.into() }
+        let mut state = self.lock();
+        (state.arriving, state.left) = (Some(heard_at), keys.into());
+        Arriving { queue: self, heard_at }
     }
 
     /// Enters, ahead of all others, what there is room for: keys that somebody else answers for as well.
@@ -129,24 +133,23 @@ impl LiveQueue {
         self.work.notify_one();
     }
 
-    fn try_enter(&self, key: &LiveKey, heard_at: Timestamp) -> bool {
+    /// Enters what is left of what was told, as far as there is room; whether that is all of it.
+    fn enter_left(&self, heard_at: Timestamp) -> bool {
+        let now = self.clock.moment();
         let mut state = self.lock();
-        if let Some(entry) = state.entries.get_mut(key) {
-            if let Place::Taken { again } = &mut entry.place
-                && !planted(Bug::NamedInFlightForgotten)
-            {
-                again.get_or_insert(heard_at);
+        while let Some(key) = state.left.pop_front() {
+            if let Some(entry) = state.entries.get_mut(&key) {
+                entry.name_again(heard_at);
+            } else if state.entries.len() < self.max {
+                state.entries.insert(key.clone(), Entry::new(heard_at, now));
+                state.ready.push_back(key);
+            } else {
+                state.left.push_front(key);
+                break;
             }
-            return true;
         }
-        if state.entries.len() >= self.max {
-            return false;
-        }
-        state.entries.insert(key.clone(), Entry::new(heard_at, self.clock.moment()));
-        state.ready.push_back(key.clone());
-        drop(state);
         self.work.notify_one();
-        true
+        state.left.is_empty()
     }
 
     /// Up to `most` keys of one stream, as soon as there is one.
@@ -184,6 +187,7 @@ impl LiveQueue {
     pub(super) fn forget(&self, key: &LiveKey) {
         let mut state = self.lock();
         state.entries.remove(key);
+        self.room.notify_one();
         if state.left.is_empty() {
             return;
         }

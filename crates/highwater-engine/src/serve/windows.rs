@@ -18,6 +18,8 @@ use crate::error::Result;
 const FIRST_PATIENCE: Duration = Duration::from_secs(5);
 const RETRY: Duration = Duration::from_secs(2);
 const NOTE_EVERY: Duration = Duration::from_secs(2);
+/// What is told is noted at once, but for what comes so soon after the last.
+const NOTE_APART: Duration = Duration::from_millis(500);
 
 /// The window that has not ended.
 #[derive(Clone, Copy)]
@@ -169,23 +171,32 @@ impl Service {
         Ok(())
     }
 
-    /// Notes how far all that was told is stored: a process that dies has been blind since then.
+    /// Notes how far all that was told is stored, and what is not: a process that dies has been blind since then, and
+    /// leaves the rest to the next.
     pub(super) async fn note_heard(&self) -> Result<()> {
-        let mut noted = None;
+        let clock = &self.engine.world.clock;
+        let (mut noted, mut told) = (None, Vec::new());
         loop {
-            self.engine.world.clock.sleep(NOTE_EVERY).await;
-            let until = self.heard_until();
-            if let Some(until) = until.filter(|_| until > noted) {
-                let heard = self.heard(until);
-                self.engine.steady(|| self.engine.store.heard(&heard)).await?;
-                noted = Some(until);
+            tokio::select! {
+                biased;
+                () = self.told_keys.notified() => {}
+                () = clock.sleep(NOTE_EVERY) => {}
             }
+            let Some(until) = self.heard_until() else { continue };
+            let heard = self.heard(until);
+            if Some(until) > noted || heard.told != told {
+                self.engine.steady(|| self.engine.store.heard(&heard)).await?;
+                (noted, told) = (Some(until), heard.told);
+            }
+            clock.sleep(NOTE_APART).await;
         }
     }
 
     pub(super) fn heard(&self, until: Timestamp) -> Heard {
         let stream = self.main().stream.id.clone();
-        Heard { stream, until, worker: self.owner.clone(), now: self.engine.now() }
+        let names = self.streams.iter().map(|followed| &followed.stream.spec.name);
+        let told = names.map(|name| (name.clone(), self.queue.keys_of(name))).collect();
+        Heard { stream, until, told, worker: self.owner.clone(), now: self.engine.now() }
     }
 
     pub(super) fn heard_until(&self) -> Option<Timestamp> {

@@ -10,6 +10,7 @@ macro_rules! live_methods {
             fn drop_role<'a>(&'a self, ask: &'a highwater_store::RoleAsk) -> ();
             fn live_state<'a>(&'a self, stream: &'a StreamId) -> highwater_store::LiveState;
             fn heard<'a>(&'a self, heard: &'a highwater_store::Heard) -> ();
+            fn told<'a>(&'a self, stream: &'a StreamId) -> Vec<Key>;
             fn open_window<'a>(&'a self, window: &'a highwater_store::NewWindow) -> highwater_core::WindowId;
             fn end_window<'a>(&'a self, end: &'a highwater_store::EndWindow) -> ();
             fn names_in<'a>(&'a self, names: &'a highwater_store::NamesIn) -> Vec<String>;

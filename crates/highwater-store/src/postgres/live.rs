@@ -65,6 +65,10 @@ impl LiveStore for PostgresStore {
         transact!(self, to_write, "noting what was heard", |db| windows::heard(db, heard))
     }
 
+    fn told<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<Vec<Key>>> {
+        transact!(self, to_read, "reading what was told", |db| windows::told(db, stream))
+    }
+
     fn open_window<'a>(&'a self, window: &'a NewWindow) -> BoxFuture<'a, Result<WindowId>> {
         transact!(self, to_write, "opening a window", |db| windows::open(db, window))
     }

@@ -1,7 +1,7 @@
 //! Rows of windows in which nobody listened: opened, ended, looked through. Closing them is `ending`'s.
 
 use futures_util::future::{try_join, try_join3};
-use highwater_core::{BlindWindow, Position, RescanId, Span, StreamId, Timestamp, WindowId};
+use highwater_core::{BlindWindow, Key, Position, RescanId, Span, StreamId, Timestamp, WindowId};
 use tokio_postgres::{Row, types::Type};
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     EndWindow, Heard, NewWindow,
-    rules::{Pass, WindowRow},
+    rules::{Pass, WindowRow, told_keys, told_text},
 };
 
 /// Never back: what was stored stays stored.
@@ -24,7 +24,29 @@ pub(super) async fn heard(db: &Db, heard: &Heard) -> Sql<()> {
     if before.is_none_or(|before| before < until) {
         streams::set_live_cursor(db, &heard.stream, until).await?;
     }
-    db.commit().await
+    let (names, texts): (Vec<&str>, Vec<String>) =
+        heard.told.iter().map(|(stream, keys)| (stream.as_str(), told_text(keys))).unzip();
+    let upsert = "
+        INSERT INTO ingest_told AS t (source, stream, item_keys)
+        SELECT $1, stream, item_keys FROM UNNEST($2, $3) AS new (stream, item_keys)
+        ON CONFLICT (source, stream) DO UPDATE SET item_keys = excluded.item_keys
+        WHERE t.item_keys <> excluded.item_keys";
+    let params = [
+        (&heard.stream.source.as_str() as _, Type::TEXT),
+        (&names as _, Type::TEXT_ARRAY),
+        (&texts as _, Type::TEXT_ARRAY),
+    ];
+    try_join(db.execute(upsert, &params), db.commit()).await?;
+    Ok(())
+}
+
+pub(super) async fn told(db: &Db, stream: &StreamId) -> Sql<Vec<Key>> {
+    let select = "SELECT item_keys FROM ingest_told WHERE source = $1 AND stream = $2";
+    let (source, name) = (stream.source.as_str(), stream.stream.as_str());
+    let params = [(&source as _, Type::TEXT), (&name as _, Type::TEXT)];
+    let ((), rows, ()) = try_join3(db.begin(), db.query(select, &params), db.commit()).await?;
+    let Some(row) = rows.first() else { return Ok(Vec::new()) };
+    told_keys(row.try_get(0)?).map_err(Fault::nonsense)
 }
 
 pub(super) async fn open(db: &Db, window: &NewWindow) -> Sql<WindowId> {

@@ -1,6 +1,6 @@
 //! The life of a window in which nobody listened: when it may close, and what the ledger says of it.
 
-use highwater_core::{BlindWindow, Position, SourceName, StreamId, Timestamp, WindowId, WorkerId};
+use highwater_core::{BlindWindow, Key, Position, SourceName, StreamId, Timestamp, WindowId, WorkerId};
 use serde_json::{Value as Json, json};
 
 use super::Pass;
@@ -76,6 +76,16 @@ fn entry(
 ) -> LedgerEntry {
     let (source, entity_id) = (source.clone(), id.to_string());
     LedgerEntry { at, event_type, source, entity_type: "blind_window", entity_id, payload, actor: actor.into() }
+}
+
+/// Keys that were told, as the store keeps them.
+pub(crate) fn told_text(keys: &[Key]) -> String {
+    Json::from_iter(keys.iter().map(Key::to_string)).to_string()
+}
+
+pub(crate) fn told_keys(text: &str) -> Result<Vec<Key>, serde_json::Error> {
+    let keys: Vec<String> = serde_json::from_str(text)?;
+    Ok(keys.iter().map(|key| Key::from(key.as_str())).collect())
 }
 
 /// What somebody is told who writes about the feed and is not the one who listens to it.

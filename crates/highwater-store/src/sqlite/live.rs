@@ -68,6 +68,11 @@ impl LiveStore for SqliteStore {
         self.hasty("noting what was heard", move |session| windows::heard(&session.db, &heard))
     }
 
+    fn told<'a>(&'a self, stream: &'a StreamId) -> BoxFuture<'a, Result<Vec<Key>>> {
+        let stream = stream.clone();
+        Box::pin(self.read("reading what was told", move |db| windows::told(db, &stream)))
+    }
+
     fn open_window<'a>(&'a self, window: &'a NewWindow) -> BoxFuture<'a, Result<WindowId>> {
         let window = window.clone();
         self.hasty("opening a window", move |session| windows::open(session, &window))

@@ -1,6 +1,6 @@
 //! Rows of windows in which nobody listened: opened, ended, looked through. Closing them is `ending`'s.
 
-use highwater_core::{BlindWindow, Position, RescanId, Span, StreamId, Timestamp, WindowId};
+use highwater_core::{BlindWindow, Key, Position, RescanId, Span, StreamId, Timestamp, WindowId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     EndWindow, Heard, NewWindow,
-    rules::{Pass, WindowRow},
+    rules::{Pass, WindowRow, told_keys, told_text},
 };
 
 /// Never back: what was stored stays stored.
@@ -23,7 +23,22 @@ pub(super) fn heard(db: &Connection, heard: &Heard) -> Sql<()> {
     if streams::live_cursor(db, &heard.stream)?.is_none_or(|before| before < until) {
         streams::set_live_cursor(db, &heard.stream, until)?;
     }
+    for (stream, keys) in &heard.told {
+        db.prepare_cached(
+            "INSERT INTO ingest_told (source, stream, item_keys) VALUES (?1, ?2, ?3)
+             ON CONFLICT (source, stream) DO UPDATE SET item_keys = excluded.item_keys
+             WHERE item_keys <> excluded.item_keys",
+        )?
+        .execute(params![heard.stream.source.as_str(), stream.as_str(), told_text(keys)])?;
+    }
     Ok(())
+}
+
+pub(super) fn told(db: &Connection, stream: &StreamId) -> Sql<Vec<Key>> {
+    let mut select = db.prepare_cached("SELECT item_keys FROM ingest_told WHERE source = ?1 AND stream = ?2")?;
+    let names = [stream.source.as_str(), stream.stream.as_str()];
+    let text: Option<String> = select.query_row(names, |row| row.get(0)).optional()?;
+    text.map_or(Ok(Vec::new()), |text| told_keys(&text).map_err(Fault::nonsense))
 }
 
 pub(super) fn open(session: &mut Session, window: &NewWindow) -> Sql<WindowId> {

@@ -1,6 +1,6 @@
 //! Who listens, and what nobody else may write.
 
-use highwater_core::{RescanReason, Timestamp};
+use highwater_core::{Key, RescanReason, StreamId, Timestamp};
 
 use super::scene::{Lab, Scene, TTL, at, worker};
 use crate::{EndWindow, ErrorKind, Heard, NewWindow};
@@ -26,7 +26,7 @@ pub async fn a_role_is_one_process_s_until_it_falls_silent(lab: Lab) {
 }
 
 pub fn heard(scene: &Scene, name: &str, until: Timestamp) -> Heard {
-    Heard { stream: scene.stream.clone(), until, worker: worker(name), now: until }
+    Heard { stream: scene.stream.clone(), until, told: Vec::new(), worker: worker(name), now: until }
 }
 
 pub async fn who_does_not_listen_writes_nothing_about_the_feed(lab: Lab) {
@@ -74,4 +74,22 @@ pub async fn what_was_heard_is_never_unheard(lab: Lab) {
     }
     let cursor = "SELECT live_cursor FROM ingest_streams";
     assert_eq!(scene.query(cursor).await, [at(9).as_millis().to_string()]);
+}
+
+pub async fn what_was_told_is_kept_for_whoever_listens_next(lab: Lab) {
+    let scene = Scene::new(lab).await;
+    assert!(scene.listen("first", at(0)).await);
+    let users = StreamId { stream: "users".parse().unwrap(), ..scene.stream.clone() };
+    let odd = Key::Text("a\"b\u{0}\n".into());
+    let (ids, names) = (vec![Key::Number(7), Key::Number(5)], vec![odd]);
+    let told = vec![(scene.stream.stream.clone(), ids.clone()), (users.stream.clone(), names.clone())];
+    let heard = |until, told| Heard { told, ..heard(&scene, "first", until) };
+    scene.store().heard(&heard(at(5), told)).await.unwrap();
+    assert_eq!(scene.store().told(&scene.stream).await.unwrap(), ids);
+    assert_eq!(scene.store().told(&users).await.unwrap(), names);
+    scene.store().heard(&heard(at(5), vec![(users.stream.clone(), Vec::new())])).await.unwrap();
+    assert_eq!(scene.store().told(&users).await.unwrap(), []);
+    assert_eq!(scene.store().told(&scene.stream).await.unwrap(), ids, "nothing was said of it");
+    let other = StreamId { source: "other".parse().unwrap(), ..scene.stream.clone() };
+    assert_eq!(scene.store().told(&other).await.unwrap(), []);
 }

@@ -61,22 +61,24 @@ fn what_the_store_refuses_before_it_is_planned_is_told_of_later() {
 
 /// Of something older than what is looked at again after a short blindness.
 #[test]
-fn what_was_told_is_not_forgotten_by_a_stop() {
-    for (queue, below) in [(2, vec![3, 30, 31]), (20, vec![3, 30, 31, 35, 38])] {
-        let mut scene = Scene::calm();
-        scene.live.queue = queue;
-        scene.plan.latency.fixed_ms = 5_000;
-        let acts = below.into_iter().map(|below| (10 * MINUTE, told(below))).collect();
-        let stopped = Life { end: End::Stopped, ..life(10 * MINUTE + Duration::from_secs(1), acts) };
-        let mut stage = play(scene, &[stopped]);
-        // The remote tells of no more than the last changes to whoever comes back.
-        for nth in 0..200 {
-            stage.sim.mutate(stage.sim.max_item(stage.age) - nth % 3, None, Publicity::Published, stage.age).unwrap();
+fn what_was_told_is_forgotten_neither_by_a_stop_nor_by_a_kill() {
+    for end in [End::Stopped, End::Killed] {
+        for (queue, below) in [(2, vec![3, 30, 31]), (20, vec![3, 30, 31, 35, 38])] {
+            let mut scene = Scene::calm();
+            scene.live.queue = queue;
+            scene.plan.latency.fixed_ms = 5_000;
+            let acts = below.into_iter().map(|below| (10 * MINUTE, told(below))).collect();
+            let mut stage = play(scene, &[Life { end, ..life(10 * MINUTE + Duration::from_secs(1), acts) }]);
+            // The remote tells of no more than the last changes to whoever comes back.
+            for nth in 0..200 {
+                let id = stage.sim.max_item(stage.age) - nth % 3;
+                stage.sim.mutate(id, None, Publicity::Published, stage.age).unwrap();
+            }
+            stage.live(&life(15 * MINUTE, Vec::new()));
+            let mut histories = Histories::new(stage.sim.clone());
+            histories.grow(&stage);
+            truth::check_any_time(&stage.database(), &histories);
         }
-        stage.live(&life(15 * MINUTE, Vec::new()));
-        let mut histories = Histories::new(stage.sim.clone());
-        histories.grow(&stage);
-        truth::check_any_time(&stage.database(), &histories);
     }
 }
 

@@ -36,7 +36,10 @@ impl LiveScript {
         match step {
             0 => store.open_stream(&self.users, "name").await.map(drop)?,
             1 => store.take_role(&self.role(now)).await.map(drop)?,
-            2 => store.heard(&Heard { stream: self.stream.clone(), until: now, worker: ear(), now }).await?,
+            2 => {
+                let told = vec![(self.stream.stream.clone(), vec![Key::Number(7)])];
+                store.heard(&Heard { stream: self.stream.clone(), until: now, told, worker: ear(), now }).await?;
+            }
             3 => store.commit_live(Arc::new(self.told(now))).await.map(drop)?,
             4 => self.window = Some(store.open_window(&self.new_window(now)).await?),
             5 => store.end_window(&self.end(now)).await?,
