@@ -8,6 +8,7 @@ mod ledger;
 mod live;
 mod mailboxes;
 mod migrations;
+mod moves;
 mod postgres;
 mod rules;
 mod sqlite;
@@ -27,8 +28,9 @@ pub use live::{
 };
 pub use mailboxes::{MailboxId, MailboxNote, MailboxRow, MailboxStatus, MailboxStore};
 pub use migrations::{Kind, Shape, ShapeColumn};
+pub use moves::MoveProgress;
 pub use postgres::{LeaseClock, PostgresOptions, PostgresStore};
-pub use sqlite::{Durability, Execution, GroupLimits, Mode, OpenOptions, SqliteStore};
+pub use sqlite::{Durability, Execution, GroupLimits, Mode, OpenOptions, Sharding, SqliteStore};
 pub use store::{
     Claim, Claimed, Close, Closed, Commit, Counts, ExceptionFilter, Known, Outlook, Page, Plan, RunEnd, RunOutcome,
     RunStart, SHARE_LASTS, ShareAsk, Store, StoredRow, StreamRow, Wanted, WorkerRow,

@@ -6,7 +6,11 @@ use aws_lc_rs::digest::{SHA256, digest};
 use futures_util::future::BoxFuture;
 use highwater_core::{SourceName, Timestamp, hex};
 
+<<<<<<< HEAD
 use crate::Result;
+=======
+use crate::{MoveProgress, Result, ledger::hex};
+>>>>>>> 6176286 (sqlite: Keep the large parts of mail in files beside the store)
 
 /// The part of a store that keeps mailboxes. Every method that writes is one short transaction, all or nothing, and may
 /// be called again with the same arguments without harm; on a mailbox that is not there it is `Refused`.
@@ -32,6 +36,11 @@ pub trait MailboxStore: Send + Sync {
     /// processes share the store.
     fn lease_refresh<'a>(&'a self, id: &'a MailboxId, now: Timestamp, ttl: Duration) -> BoxFuture<'a, Result<bool>>;
     fn end_refresh<'a>(&'a self, id: &'a MailboxId) -> BoxFuture<'a, Result<()>>;
+    /// Moves mail to where the settings of this store say that it lies. May be broken off at any moment and begun again;
+    /// nothing is unreadable meanwhile.
+    fn arrange<'a>(&'a self, progress: &'a MoveProgress) -> BoxFuture<'a, Result<()>>;
+    /// Removes what a crash left beside the store and no message names; how much.
+    fn sweep(&self) -> BoxFuture<'_, Result<u64>>;
 }
 
 /// A mailbox of an organisation, by its address.

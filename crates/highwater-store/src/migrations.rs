@@ -25,6 +25,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 4, name: "mail", sql: include_str!("migrations/0004_mail.sql") },
     Migration { version: 5, name: "told", sql: include_str!("migrations/0005_told.sql") },
     Migration { version: 6, name: "told keys", sql: include_str!("migrations/0006_told_keys.sql") },
+    Migration { version: 7, name: "shards", sql: include_str!("migrations/0007_shards.sql") },
 ];
 
 /// How a database spells the words in braces.

@@ -3,6 +3,7 @@
 mod account;
 mod ages;
 mod alerts;
+mod arrange;
 mod claim;
 mod close;
 mod commit;
@@ -21,6 +22,7 @@ mod lock;
 mod mailboxes;
 mod names;
 mod open;
+mod places;
 mod plan;
 mod readers;
 mod replay;
@@ -31,6 +33,7 @@ mod rows;
 mod runs;
 mod segments;
 mod session;
+mod shards;
 mod state;
 mod streams;
 mod table;
@@ -49,12 +52,14 @@ use highwater_core::{
     schema::{SideTable, Table},
 };
 pub use open::{Durability, Execution, GroupLimits, Mode, OpenOptions};
+pub use shards::Sharding;
 
 use self::{
     error::Sql,
     lock::ProcessLock,
     readers::Readers,
     session::Session,
+    shards::Shards,
     writer::{Haste, Weight, Writer},
 };
 use crate::{
@@ -83,8 +88,13 @@ impl SqliteStore {
             open::check_exists(&path)?;
         }
         let lock = ProcessLock::acquire(&path)?;
-        let mut session = Session::new(open::writer(&path, &options)?, lock);
+        let shards = Shards::to_write(&path, options.sharding, options.durability);
+        let mut session = Session::new(open::writer(&path, &options)?, shards, lock);
         session.recover().map_err(|fault| fault.while_doing("taking up what a dead process left"))?;
+        if options.mode == Mode::ReadWrite {
+            let unsettled = places::unsettle(&session.db, options.sharding);
+            unsettled.map_err(|fault| fault.while_doing("looking how mail lies"))?;
+        }
         let writer = Writer::new(session, options.group, options.execution);
         let readers = Readers::new(path, None, options.execution);
         Ok(SqliteStore { readers, writer: Some(writer) })
@@ -149,6 +159,14 @@ impl SqliteStore {
         work: impl FnOnce(&rusqlite::Connection) -> Sql<T> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send + 'a {
         self.readers.read(doing, work)
+    }
+
+    fn read_whole<'a, T: Send + 'static>(
+        &'a self,
+        doing: &'static str,
+        work: impl Fn(&rusqlite::Connection, &mut Shards) -> Sql<T> + Send + 'static,
+    ) -> impl Future<Output = Result<T>> + Send + 'a {
+        self.readers.read_whole(doing, work)
     }
 }
 
@@ -284,7 +302,7 @@ impl Store for SqliteStore {
     }
 
     fn rows<'a>(&'a self, table: &'static Table, page: Page<Key>) -> BoxFuture<'a, Result<Vec<StoredRow>>> {
-        Box::pin(self.read("reading rows", move |db| report::rows(db, table, &page)))
+        Box::pin(self.read_whole("reading rows", move |db, shards| report::rows(db, shards, table, &page)))
     }
 
     fn ledger<'a>(&'a self, source: &'a SourceName, page: Page<i64>) -> BoxFuture<'a, Result<Vec<LedgerLine>>> {
@@ -293,7 +311,7 @@ impl Store for SqliteStore {
     }
 
     fn integrity(&self) -> BoxFuture<'_, Result<Vec<String>>> {
-        Box::pin(self.read("checking the database", report::integrity))
+        Box::pin(self.read_whole("checking the database", report::integrity))
     }
 }
 
@@ -326,7 +344,9 @@ impl FollowStore for SqliteStore {
         page: Page<Key>,
     ) -> BoxFuture<'a, Result<Vec<Columns>>> {
         let columns = columns.to_vec();
-        Box::pin(self.read("reading columns", move |db| follow::columns(db, table, &columns, &page)))
+        Box::pin(
+            self.read_whole("reading columns", move |db, shards| follow::columns(db, shards, table, &columns, &page)),
+        )
     }
 
     fn side_rows<'a>(
@@ -335,7 +355,11 @@ impl FollowStore for SqliteStore {
         of: &'static Table,
         page: Page<String>,
     ) -> BoxFuture<'a, Result<Vec<Vec<Value>>>> {
-        Box::pin(self.read("reading rows beside others", move |db| follow::side_rows(db, side, of, &page)))
+        Box::pin(
+            self.read_whole("reading rows beside others", move |db, shards| {
+                follow::side_rows(db, shards, side, of, &page)
+            }),
+        )
     }
 
     fn misderived<'a>(&'a self, table: &'static Table, page: Page<String>) -> BoxFuture<'a, Result<Misderived>> {

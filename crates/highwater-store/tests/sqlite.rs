@@ -2,12 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
-use std::{future::Future, sync::Arc};
+use std::{future::Future, path::Path, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use highwater_core::planted::{Bug, with_planted};
 use highwater_store::{
-    Durability, Execution, OpenOptions, SqliteStore,
+    Durability, Execution, OpenOptions, Sharding, SqliteStore,
     suite::{Lab, Scene, frontier, item, leases, rows, scene::at},
 };
 use proptest::prelude::*;
@@ -30,18 +30,55 @@ mod inline {
     highwater_store::store_suite!(run);
 }
 
+mod sharded {
+    fn run(case: super::Case) {
+        super::run_with(super::Execution::Inline, super::Sharding::Year, case);
+    }
+    highwater_store::store_suite!(run);
+}
+
 fn run<F: Future<Output = ()>>(execution: Execution, case: impl FnOnce(Lab) -> F) {
+    run_with(execution, Sharding::None, case);
+}
+
+fn run_with<F: Future<Output = ()>>(execution: Execution, sharding: Sharding, case: impl FnOnce(Lab) -> F) {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("store.db");
-    let options = OpenOptions { execution, durability: Durability::Off, ..OpenOptions::new(&path) };
+    let options = OpenOptions { execution, durability: Durability::Off, sharding, ..OpenOptions::new(&path) };
     let store = Arc::new(SqliteStore::open(options).unwrap());
-    let beside = Arc::new(std::sync::Mutex::new(Connection::open(path).unwrap()));
+    let beside = Arc::new(std::sync::Mutex::new(Connection::open(&path).unwrap()));
+    let shard = path.with_file_name(format!("store-mail-{YEAR}.db"));
     let query = move |sql: &str| -> BoxFuture<'static, Vec<String>> {
-        let cells = cells(&beside.lock().unwrap(), sql);
+        let cells = everywhere(&beside.lock().unwrap(), &shard, sql);
         Box::pin(async move { cells })
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(case(Lab { store, query: Box::new(query) }));
+}
+
+/// In which the cases play.
+const YEAR: u32 = 2023;
+
+/// Bytes of messages lie in the store, in the shard, or some in each.
+fn everywhere(db: &Connection, shard: &Path, sql: &str) -> Vec<String> {
+    if !sql.contains("mail_raw") || !shard.exists() {
+        return cells(db, sql);
+    }
+    db.execute("ATTACH ?1 AS shard", [shard.to_str()]).unwrap();
+    let all = format!(
+        "(SELECT * FROM main.mail_raw UNION ALL SELECT * FROM shard.mail_raw WHERE message_id IN
+             (SELECT message_id FROM mail_places WHERE shard = {YEAR}))"
+    );
+    let found = if sql.starts_with("SELECT") {
+        cells(db, &sql.replace("mail_raw", &all))
+    } else {
+        ["main.mail_raw", "shard.mail_raw"]
+            .into_iter()
+            .flat_map(|table| cells(db, &sql.replace("mail_raw", table)))
+            .collect()
+    };
+    db.execute("DETACH shard", []).unwrap();
+    found
 }
 
 fn cells(db: &Connection, sql: &str) -> Vec<String> {

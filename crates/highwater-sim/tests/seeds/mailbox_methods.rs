@@ -29,6 +29,8 @@ macro_rules! mailbox_methods {
                 ttl: std::time::Duration
             ) -> bool;
             fn end_refresh<'a>(&'a self, id: &'a highwater_store::MailboxId) -> ();
+            fn arrange<'a>(&'a self, progress: &'a highwater_store::MoveProgress) -> ();
+            fn sweep<'a>(&'a self) -> u64;
         }
     };
 }

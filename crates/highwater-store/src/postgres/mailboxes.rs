@@ -12,7 +12,7 @@ use super::{
     error::{Fault, Sql},
     link::{Db, Param},
 };
-use crate::{MailboxId, MailboxNote, MailboxRow, MailboxStore, Result, rules::no_mailbox};
+use crate::{MailboxId, MailboxNote, MailboxRow, MailboxStore, MoveProgress, Result, rules::no_mailbox};
 
 impl MailboxStore for PostgresStore {
     fn open_mailbox<'a>(
@@ -48,6 +48,15 @@ impl MailboxStore for PostgresStore {
 
     fn end_refresh<'a>(&'a self, id: &'a MailboxId) -> BoxFuture<'a, Result<()>> {
         transact!(self, to_write, "ending a refresh", |db| end(db, id))
+    }
+
+    /// All mail lies in the one database.
+    fn arrange<'a>(&'a self, _: &'a MoveProgress) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn sweep(&self) -> BoxFuture<'_, Result<u64>> {
+        Box::pin(async { Ok(0) })
     }
 }
 

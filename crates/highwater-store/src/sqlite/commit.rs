@@ -92,7 +92,7 @@ const FEED: &str = "feed";
 fn edit(session: &mut Session, commit: &Commit, stored: &mut Stored) -> Sql<()> {
     let mut edited = Edited::default();
     for (key, table, edits) in &commit.edits {
-        edits::edit(&session.db, table, key, edits, commit.now, &mut edited)?;
+        edits::edit(session, table, key, edits, commit.now, &mut edited)?;
     }
     stored.changed += edited.edited;
     edits::refresh(session, &commit.stream, edited.groups, commit.now, commit.lease.owner.as_str())

@@ -1,6 +1,7 @@
 //! The file as a source and as a target of a copy: pages of rows by key, and rows written in one transaction a page.
 
 use futures_util::future::BoxFuture;
+use highwater_core::Value;
 use rusqlite::{
     Connection, OptionalExtension, Row as SqlRow, ToSql, params_from_iter,
     types::{ToSqlOutput, ValueRef},
@@ -9,6 +10,8 @@ use rusqlite::{
 use super::{
     SqliteStore,
     error::Sql,
+    places,
+    shards::{MESSAGES, RAW, Shards, TEXTS},
     table::spelled,
     writer::{Haste, Weight},
 };
@@ -32,7 +35,10 @@ impl Content for SqliteStore {
     }
 
     fn count<'a>(&'a self, table: &'static Shape) -> BoxFuture<'a, Result<u64>> {
-        let count = format!("SELECT count(*) FROM \"{}\"", table.name);
+        let mut count = format!("SELECT count(*) FROM \"{}\"", table.name);
+        if table.name == RAW {
+            count = format!("SELECT count(*) FROM ({})", places::raws("TRUE"));
+        }
         let count = move |db: &Connection| Ok(db.query_row(&count, [], |row| row.get::<_, i64>(0))?.cast_unsigned());
         Box::pin(self.read("counting rows", count))
     }
@@ -96,7 +102,9 @@ impl Scan for Pages<'_> {
     fn page(&mut self) -> BoxFuture<'_, Result<Vec<Row>>> {
         Box::pin(async move {
             let (table, after, limit) = (self.table, self.after.take(), self.pace.rows);
-            let page = self.store.read("reading rows", move |db| page(db, table, after.as_ref(), limit)).await?;
+            let page =
+                self.store.read_whole("reading rows", move |db, shards| page(db, shards, table, after.as_ref(), limit));
+            let page = page.await?;
             self.pace.learn(&page);
             self.after = page.last().map(|row| table.key.iter().map(|place| row[*place].clone()).collect());
             Ok(page)
@@ -104,7 +112,16 @@ impl Scan for Pages<'_> {
     }
 }
 
-fn page(db: &Connection, table: &'static Shape, after: Option<&Row>, limit: usize) -> Sql<Vec<Row>> {
+fn page(
+    db: &Connection,
+    shards: &mut Shards,
+    table: &'static Shape,
+    after: Option<&Row>,
+    limit: usize,
+) -> Sql<Vec<Row>> {
+    if table.name == RAW {
+        return raws(db, shards, table, after, limit);
+    }
     let key = names(table.key_columns().map(|column| column.name));
     let condition = match after {
         Some(_) => format!("WHERE ({key}) > ({})", places(table.key.len())),
@@ -116,9 +133,50 @@ fn page(db: &Connection, table: &'static Shape, after: Option<&Row>, limit: usiz
     let mut rows = select.query(params_from_iter(after.into_iter().flatten()))?;
     let mut page = Vec::new();
     while let Some(row) = rows.next()? {
-        page.push(row_of(table, row)?);
+        let mut cells = row_of(table, row)?;
+        if table.name == MESSAGES {
+            add_texts(db, shards, table, &mut cells)?;
+        }
+        page.push(cells);
     }
     Ok(page)
+}
+
+fn add_texts(db: &Connection, shards: &mut Shards, table: &Shape, cells: &mut Row) -> Sql<()> {
+    let Cell::Text(id) = &cells[table.key[0]] else { return Ok(()) };
+    for (name, text) in TEXTS.iter().zip(shards.texts_of(db, id)?.into_iter().flatten()) {
+        if let Some(place) = table.place(name) {
+            cells[place] = cell_from(table, place, text)?;
+        }
+    }
+    Ok(())
+}
+
+fn raws(db: &Connection, shards: &mut Shards, table: &Shape, after: Option<&Row>, limit: usize) -> Sql<Vec<Row>> {
+    let condition = if after.is_some() { "message_id > ?1" } else { "TRUE" };
+    let mut select = db.prepare_cached(&places::raws(condition))?;
+    let mut lying = select.query(params_from_iter(after.into_iter().flatten()))?;
+    let mut page = Vec::new();
+    while page.len() < limit
+        && let Some(row) = lying.next()?
+    {
+        let id: String = row.get(0)?;
+        if let Some(raw) = shards.raw_at(db, places::away(row.get(1)?), &id)? {
+            let cells = raw.into_iter().enumerate().map(|(place, value)| cell_from(table, place, value));
+            page.push(cells.collect::<Sql<Row>>()?);
+        }
+    }
+    Ok(page)
+}
+
+fn cell_from(table: &Shape, place: usize, value: Value) -> Sql<Cell> {
+    match value {
+        Value::Null => Ok(Cell::Null),
+        Value::Int(number) => Ok(Cell::Int(number)),
+        Value::Text(text) => Ok(Cell::Text(text)),
+        Value::Bytes(bytes) => Ok(Cell::Bytes(bytes)),
+        Value::Bool(_) | Value::Json(_) | Value::Ints(_) | Value::Time(_) => Err(unfit(table, place).into()),
+    }
 }
 
 fn row_of(table: &Shape, row: &SqlRow<'_>) -> Sql<Row> {

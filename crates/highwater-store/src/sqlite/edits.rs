@@ -10,8 +10,9 @@ use rusqlite::{Connection, params_from_iter};
 
 use super::{
     error::Sql,
-    rows,
+    places, rows,
     session::Session,
+    shards::texts_of,
     table::{KeyParam, TableSql, ValueParam, value_of},
 };
 use crate::rules::{Grouped, Kept, grouped, key_column, note_entry};
@@ -25,19 +26,23 @@ pub(super) struct Edited {
 }
 
 pub(super) fn edit(
-    db: &Connection,
+    session: &mut Session,
     table: &'static Table,
     key: &Key,
     edits: &[Edit],
     now: Timestamp,
     edited: &mut Edited,
 ) -> Sql<()> {
+    let Session { db, shards, .. } = session;
     let sql = TableSql::of(table);
     let row_key = table.row_key(key);
-    let Some(mut kept) = rows::read(db, table, &sql, &row_key)? else { return Ok(()) };
+    let Some(mut kept) = rows::read(db, shards, table, &sql, &row_key)? else { return Ok(()) };
     if kept.edit(table, edits, now) {
         edited.edited += 1;
         edited.groups.extend(grouped(table, &kept.body));
+    }
+    if places::of_row(db, table, &row_key)?.is_some() {
+        texts_of(table).into_iter().flatten().for_each(|place| kept.body.values[place] = Value::Null);
     }
     write(db, &sql, &row_key, &kept)
 }

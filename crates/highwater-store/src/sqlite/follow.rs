@@ -11,9 +11,10 @@ use super::{
     commit::{count_unresolved, reconsider},
     edits::{self, Edited},
     error::Sql,
-    exceptions,
+    exceptions, places,
     segments::{self, time},
     session::Session,
+    shards::{RAW, Shards, TEXTS, is_mail},
     table::{KeyParam, value_of},
 };
 use crate::{
@@ -65,7 +66,7 @@ pub(super) fn apply(session: &mut Session, tidings: &Tidings) -> Sql<Applied> {
             Then::Nothing => {}
             Then::Edit => {
                 let (table, now) = (tidings.table, tidings.now);
-                edits::edit(&session.db, table, &tiding.key, &tiding.edits, now, &mut edited)?;
+                edits::edit(session, table, &tiding.key, &tiding.edits, now, &mut edited)?;
             }
             Then::Want => {
                 let verdict = Verdict::Retry { at: tidings.now };
@@ -150,6 +151,7 @@ fn lay(db: &Connection, tidings: &Tidings) -> Sql<SegmentId> {
 
 pub(super) fn columns(
     db: &Connection,
+    shards: &mut Shards,
     table: &'static Table,
     columns: &[&'static str],
     page: &Page<Key>,
@@ -168,19 +170,35 @@ pub(super) fn columns(
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let values = kinds.iter().enumerate().map(|(place, kind)| Ok(value_of(*kind, row.get_ref(place)?)));
-        let values = values.collect::<rusqlite::Result<Vec<_>>>()?;
+        let mut values = values.collect::<rusqlite::Result<Vec<_>>>()?;
         let key = key_of(&value_of(key_column(table).kind, row.get_ref(kinds.len())?));
+        if is_mail(table) && columns.iter().any(|name| TEXTS.contains(name)) {
+            add_texts(columns, &mut values, shards.texts_of(db, &key.to_string())?);
+        }
         found.push((table.key_of_row(&key), values));
     }
     Ok(found)
 }
 
+fn add_texts(columns: &[&str], values: &mut [Value], texts: Option<[Value; 2]>) {
+    for (name, text) in TEXTS.iter().zip(texts.into_iter().flatten()) {
+        if let Some(place) = columns.iter().position(|column| column == name) {
+            values[place] = text;
+        }
+    }
+}
+
 pub(super) fn side_rows(
     db: &Connection,
+    shards: &mut Shards,
     side: &'static SideTable,
     of: &Table,
     page: &Page<String>,
 ) -> Sql<Vec<Vec<Value>>> {
+    if side.name == RAW {
+        let condition = condition(side.columns[0].name, page.after.is_some(), of.scope.is_some());
+        return raws(db, shards, &condition, bounds(of), page);
+    }
     let key = side.columns[0].name;
     let named = side.columns.iter().map(|column| format!("\"{}\"", column.name)).collect::<Vec<_>>().join(", ");
     let [first, beyond] = bounds(of);
@@ -194,6 +212,27 @@ pub(super) fn side_rows(
         side.columns.iter().enumerate().map(value).collect()
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Bytes of messages, wherever they lie. Of those that are lost there is no row, and yet more may follow.
+fn raws(
+    db: &Connection,
+    shards: &mut Shards,
+    condition: &str,
+    [first, beyond]: [Option<String>; 2],
+    page: &Page<String>,
+) -> Sql<Vec<Vec<Value>>> {
+    const NO_LIMIT: i64 = -1;
+    let mut select = db.prepare_cached(&format!("{} LIMIT ?4", places::raws(condition)))?;
+    let mut lying = select.query(params![page.after, first, beyond, NO_LIMIT])?;
+    let mut found = Vec::new();
+    while found.len() < page.limit as usize
+        && let Some(row) = lying.next()?
+    {
+        let id: String = row.get(0)?;
+        found.extend(shards.raw_at(db, places::away(row.get(1)?), &id)?);
+    }
+    Ok(found)
 }
 
 /// The condition of a source's own rows after a key, with that key, the first and the one beyond as parameters 1 to 3.

@@ -97,7 +97,7 @@ fn transact(
     for operation in operations {
         failed.push(attempt(session, operation.as_mut())?);
     }
-    Ok(session.db.execute_batch("COMMIT")?)
+    session.commit()
 }
 
 /// The failure of this operation alone; an `Err` has spoiled the group.

@@ -155,7 +155,7 @@ impl LiveStore for SqliteStore {
     }
 
     fn sizes(&self) -> BoxFuture<'_, Result<StoreSizes>> {
-        Box::pin(self.read("measuring the database", state::sizes))
+        Box::pin(self.read_whole("measuring the database", |db, shards| state::sizes(db, shards)))
     }
 
     fn first_run_at<'a>(&'a self, source: &'a SourceName) -> BoxFuture<'a, Result<Option<Timestamp>>> {

@@ -11,7 +11,7 @@ use super::{
     error::{Fault, Sql},
     segments::{time, word},
 };
-use crate::{MailboxId, MailboxNote, MailboxRow, MailboxStore, Result, rules::no_mailbox};
+use crate::{MailboxId, MailboxNote, MailboxRow, MailboxStore, MoveProgress, Result, rules::no_mailbox};
 
 impl MailboxStore for SqliteStore {
     fn open_mailbox<'a>(
@@ -51,6 +51,14 @@ impl MailboxStore for SqliteStore {
     fn end_refresh<'a>(&'a self, id: &'a MailboxId) -> BoxFuture<'a, Result<()>> {
         let id = id.clone();
         self.hasty("ending a refresh", move |session| end(&session.db, &id))
+    }
+
+    fn arrange<'a>(&'a self, progress: &'a MoveProgress) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.arrange_mail(progress))
+    }
+
+    fn sweep(&self) -> BoxFuture<'_, Result<u64>> {
+        Box::pin(self.sweep_mail())
     }
 }
 

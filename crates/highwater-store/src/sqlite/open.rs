@@ -13,6 +13,7 @@ use tokio::task::{JoinError, spawn_blocking};
 use super::{
     copy,
     error::{Fault, Sql},
+    shards::{self, Sharding},
 };
 use crate::{
     ErrorKind, Result, StoreError,
@@ -27,6 +28,8 @@ pub struct OpenOptions {
     pub execution: Execution,
     pub durability: Durability,
     pub group: GroupLimits,
+    /// Where mail goes from now on; what is there already is moved by `arrange`.
+    pub sharding: Sharding,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +96,7 @@ impl OpenOptions {
             execution: Execution::Blocking,
             durability: Durability::Full,
             group: GroupLimits::default(),
+            sharding: Sharding::None,
         }
     }
 
@@ -106,6 +110,8 @@ const PAGE_SIZE: u32 = 16 << 10;
 /// Negative: in KiB. With the readers' the largest part of the process's memory.
 const WRITER_CACHE: i64 = -(24 << 10);
 const READER_CACHE: i64 = -(4 << 10);
+/// Rows of mail are mostly read and written once.
+const SHARD_CACHE: i64 = -(1 << 10);
 /// In pages: 32 MB of log between two checkpoints.
 const CHECKPOINT_PAGES: u32 = 2_000;
 const LOG_SIZE_MAX: i64 = 64 << 20;
@@ -140,6 +146,7 @@ pub(super) fn writer(path: &Path, options: &OpenOptions) -> Result<Connection> {
         if options.mode != Mode::CopyTarget {
             check_finished(&db)?;
         }
+        shards::check_files(&db, path)?;
         Ok(db)
     };
     connect().map_err(|fault| opening(path, fault))
@@ -156,6 +163,26 @@ pub(super) fn reader(path: &Path) -> Result<Connection> {
     connect().map_err(|fault| opening(path, fault))
 }
 
+/// Makes the file if there is none.
+pub(super) fn shard_writer(path: &Path, durability: Durability, schema: &str) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connect = || -> Sql<Connection> {
+        let file = Connection::open_with_flags(path, flags)?;
+        set_up_writer(&file, durability)?;
+        file.pragma_update(None, "cache_size", SHARD_CACHE)?;
+        file.execute_batch(schema)?;
+        Ok(file)
+    };
+    connect().map_err(|fault| opening(path, fault))
+}
+
+pub(super) fn shard_reader(path: &Path) -> Result<Connection> {
+    let file = reader(path)?;
+    let small = file.pragma_update(None, "cache_size", SHARD_CACHE);
+    small.map_err(|error| opening(path, error.into()))?;
+    Ok(file)
+}
+
 /// A first reader for a store that nobody may change: also checks that its schema is ours.
 pub(super) fn checked_reader(path: &Path) -> Result<Connection> {
     check_exists(path)?;
@@ -163,6 +190,7 @@ pub(super) fn checked_reader(path: &Path) -> Result<Connection> {
     let applied = applied(&db).map_err(|fault| opening(path, fault))?;
     if migrations::outstanding(&applied)?.is_empty() {
         check_finished(&db).map_err(|fault| opening(path, fault))?;
+        shards::check_files(&db, path).map_err(|fault| opening(path, fault))?;
         return Ok(db);
     }
     let older = format!(

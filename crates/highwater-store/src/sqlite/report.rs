@@ -9,8 +9,10 @@ use super::{
     error::Sql,
     exceptions,
     follow::{bounds, within},
-    rows::kept_of,
+    places,
+    rows::{add_texts, kept_of},
     segments::{time, word},
+    shards::Shards,
     table::{KeyParam, TableSql},
 };
 use crate::{
@@ -139,7 +141,12 @@ pub(super) fn exceptions(
     ])?)
 }
 
-pub(super) fn rows(db: &Connection, table: &'static Table, page: &Page<Key>) -> Sql<Vec<StoredRow>> {
+pub(super) fn rows(
+    db: &Connection,
+    shards: &mut Shards,
+    table: &'static Table,
+    page: &Page<Key>,
+) -> Sql<Vec<StoredRow>> {
     let sql = TableSql::of(table);
     let [first, beyond] = bounds(table);
     let mut select = db.prepare_cached(&format!(
@@ -155,6 +162,9 @@ pub(super) fn rows(db: &Connection, table: &'static Table, page: &Page<Key>) -> 
     let place = table.position(sql.key).expect("the key is a column");
     let mut stored: Vec<_> = kept.into_iter().map(|kept| stored_row(table, place, kept)).collect();
     add_edges(db, &sql, &mut stored)?;
+    for row in &mut stored {
+        add_texts(db, shards, table, &table.row_key(&row.key), &mut row.body)?;
+    }
     Ok(stored)
 }
 
@@ -187,13 +197,24 @@ fn add_edges(db: &Connection, sql: &TableSql, rows: &mut [StoredRow]) -> Sql<()>
     Ok(())
 }
 
-/// Complaints are capped: one is enough to act on.
-pub(super) fn integrity(db: &Connection) -> Sql<Vec<String>> {
-    let mut check = db.prepare("PRAGMA integrity_check(100)")?;
-    let mut found = check.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
-    found.retain(|line| line != "ok");
+pub(super) fn integrity(db: &Connection, shards: &mut Shards) -> Sql<Vec<String>> {
+    let mut found = complaints(db)?;
+    for (shard, file) in places::files(db)? {
+        let own = shards.within(db, shard, complaints)?;
+        found.extend(own.into_iter().map(|line| format!("{file}: {line}")));
+        let lost = shards.within(db, shard, |parts| places::lost(db, shard, parts))?;
+        found.extend((lost > 0).then(|| format!("{file}: {lost} messages that should be there are not")));
+    }
     let mut references = db.prepare("PRAGMA foreign_key_check")?;
     let orphans = references.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<BTreeSet<_>, _>>()?;
     found.extend(orphans.into_iter().map(|table| format!("{table} names rows that are not there")));
+    Ok(found)
+}
+
+/// Capped: one is enough to act on.
+fn complaints(file: &Connection) -> Sql<Vec<String>> {
+    let mut check = file.prepare("PRAGMA integrity_check(100)")?;
+    let mut found = check.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+    found.retain(|line| line != "ok");
     Ok(found)
 }

@@ -1,7 +1,7 @@
 //! Storing the rows of mirrored objects, and reading them back. Whether a row changed is the core's to say.
 
 use highwater_core::{
-    Body, Change, Key, Record, Timestamp,
+    Body, Change, Key, Record, SideRow, Timestamp, Value,
     planted::{Bug, planted},
     schema::Table,
 };
@@ -10,7 +10,9 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 use super::{
     edits,
     error::{Fault, Sql},
+    places,
     session::Session,
+    shards::{Parts, Shard, Shards, is_mail, texts_of},
     table::{EdgeSql, KeyParam, TableSql, ValueParam, values_of},
 };
 use crate::rules::{Arrival, Kept, Stored, distinct, place};
@@ -22,7 +24,7 @@ pub(super) fn store(session: &mut Session, records: &[Record], arrival: Arrival)
     records.sort_by(|a, b| place(a).cmp(&place(b)));
     for batch in records.chunk_by(|a, b| a.table.name == b.table.name) {
         let sql = session.table(batch[0].table);
-        let mut rows = Rows::of(&session.db, batch[0].table, &sql)?;
+        let mut rows = Rows::of(&session.db, &mut session.shards, batch[0].table, &sql)?;
         for record in batch {
             stored.note(rows.store(record, arrival)?, record, arrival.now);
         }
@@ -60,6 +62,7 @@ pub(super) fn first(records: &[Record]) -> (&'static str, Key) {
 /// One table, with the statements of the common case at hand.
 struct Rows<'a> {
     db: &'a Connection,
+    shards: &'a mut Shards,
     table: &'static Table,
     sql: &'a TableSql,
     insert: CachedStatement<'a>,
@@ -67,10 +70,10 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn of(db: &'a Connection, table: &'static Table, sql: &'a TableSql) -> Sql<Self> {
+    fn of(db: &'a Connection, shards: &'a mut Shards, table: &'static Table, sql: &'a TableSql) -> Sql<Self> {
         let insert = db.prepare_cached(&sql.insert)?;
         let insert_edge = sql.edges.as_ref().map(|edges| db.prepare_cached(&edges.insert)).transpose()?;
-        Ok(Rows { db, table, sql, insert, insert_edge })
+        Ok(Rows { db, shards, table, sql, insert, insert_edge })
     }
 
     fn store(&mut self, record: &Record, arrival: Arrival) -> Sql<Change> {
@@ -78,12 +81,14 @@ impl<'a> Rows<'a> {
         let row = record.row_key();
         let body = distinct(&record.body);
         let check = body.checksum();
-        if self.insert(record, &body, check, now)? {
+        let shard = self.shards.target(self.db, record)?;
+        if self.insert(record, &body, check, now, shard)? {
             self.add_edges(&row, &body.edges)?;
-            self.add_sides(record)?;
+            self.add_beside(record, &row, shard)?;
             return Ok(Change::New);
         }
-        let kept = read(self.db, self.table, self.sql, &row)?
+        let lies = places::of_row(self.db, self.table, &row)?;
+        let kept = read(self.db, self.shards, self.table, self.sql, &row)?
             .ok_or_else(|| Fault::refused(format!("row {row} is neither new nor there")))?;
         let change = arrival.change(&kept, &body);
         if change == Change::Behind {
@@ -100,15 +105,20 @@ impl<'a> Rows<'a> {
         if kept.body.edges != body.edges {
             self.replace_edges(&row, &body.edges)?;
         }
-        self.add_sides(record)?;
+        self.restore_beside(record, &row, lies, change)?;
         Ok(change)
     }
 
-    /// Whether the row is new.
-    fn insert(&mut self, record: &Record, body: &Body, check: i64, now: Timestamp) -> Sql<bool> {
+    /// Whether the row is new. Texts that go to a shard are left out.
+    fn insert(&mut self, record: &Record, body: &Body, check: i64, now: Timestamp, shard: Option<Shard>) -> Sql<bool> {
         let width = body.values.len();
         for (index, value) in body.values.iter().enumerate() {
             self.insert.raw_bind_parameter(index + 1, ValueParam(value))?;
+        }
+        if shard.is_some() {
+            for place in texts_of(self.table).into_iter().flatten() {
+                self.insert.raw_bind_parameter(place + 1, ValueParam(&Value::Null))?;
+            }
         }
         for offset in 1..=3 {
             self.insert.raw_bind_parameter(width + offset, now.as_millis())?;
@@ -143,8 +153,31 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    fn add_sides(&self, record: &Record) -> Sql<()> {
-        record.sides.iter().try_for_each(|side| edits::put_side(self.db, side.table, &side.values))
+    fn add_beside(&mut self, record: &Record, row: &Key, shard: Option<Shard>) -> Sql<()> {
+        let Some(shard) = shard else { return self.add_sides(record, |_| true) };
+        let (id, parts) = (row.to_string(), Parts::of(record));
+        self.shards.write(self.db, shard, |file| parts.put_in_shard(file, &id))?;
+        places::put(self.db, &id, shard)?;
+        self.add_sides(record, |side| !Parts::has(side))
+    }
+
+    /// A part that is another than it was comes home: what a shard holds is not written as long as it is named.
+    fn restore_beside(&mut self, record: &Record, row: &Key, lies: Option<Shard>, change: Change) -> Sql<()> {
+        if lies.is_none() {
+            return self.add_sides(record, |_| true);
+        }
+        let (id, parts) = (row.to_string(), Parts::of(record));
+        if change != Change::Changed && parts.agrees(self.shards.raw_at(self.db, lies, &id)?.as_ref()) {
+            return self.add_sides(record, |side| !Parts::has(side));
+        }
+        parts.put_home(self.db, &id)?;
+        places::recall(self.db, &id)?;
+        self.add_sides(record, |_| true)
+    }
+
+    fn add_sides(&self, record: &Record, which: impl Fn(&SideRow) -> bool) -> Sql<()> {
+        let mut sides = record.sides.iter().filter(|side| which(side));
+        sides.try_for_each(|side| edits::put_side(self.db, side.table, &side.values))
     }
 
     fn replace_edges(&mut self, key: &Key, edges: &[i64]) -> Sql<()> {
@@ -170,7 +203,13 @@ impl<'a> Rows<'a> {
     }
 }
 
-pub(super) fn read(db: &Connection, table: &Table, sql: &TableSql, key: &Key) -> Sql<Option<Kept>> {
+pub(super) fn read(
+    db: &Connection,
+    shards: &mut Shards,
+    table: &Table,
+    sql: &TableSql,
+    key: &Key,
+) -> Sql<Option<Kept>> {
     let mut select = db.prepare_cached(&sql.select)?;
     let Some(mut kept) = select.query_row([KeyParam(key)], |row| kept_of(table, row)).optional()? else {
         return Ok(None);
@@ -178,7 +217,22 @@ pub(super) fn read(db: &Connection, table: &Table, sql: &TableSql, key: &Key) ->
     if let (Some(edges), Some(parent)) = (&sql.edges, key.number()) {
         kept.body.edges = edges_of(db, edges, parent)?;
     }
+    add_texts(db, shards, table, key, &mut kept.body)?;
     Ok(Some(kept))
+}
+
+/// Those that lie in a shard.
+pub(super) fn add_texts(db: &Connection, shards: &mut Shards, table: &Table, row: &Key, body: &mut Body) -> Sql<()> {
+    if is_mail(table)
+        && let Some(texts) = shards.texts_of(db, &row.to_string())?
+    {
+        for (place, text) in texts_of(table).into_iter().zip(texts) {
+            if let Some(place) = place {
+                body.values[place] = text;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Without its edges.

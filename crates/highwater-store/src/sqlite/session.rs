@@ -5,10 +5,11 @@ use std::{collections::BTreeMap, sync::Arc};
 use highwater_core::{SourceName, schema::Table};
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{error::Sql, lock::ProcessLock, mailboxes, roles, runs, segments, table::TableSql};
+use super::{error::Sql, lock::ProcessLock, mailboxes, roles, runs, segments, shards::Shards, table::TableSql};
 
 pub(super) struct Session {
     pub(super) db: Connection,
+    pub(super) shards: Shards,
     /// The ends of the ledger's chains, as far as they are known for certain.
     pub(super) chain_ends: BTreeMap<SourceName, (i64, String)>,
     tables: BTreeMap<&'static str, Arc<TableSql>>,
@@ -17,8 +18,8 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(db: Connection, lock: ProcessLock) -> Self {
-        Session { db, chain_ends: BTreeMap::new(), tables: BTreeMap::new(), _lock: lock }
+    pub(super) fn new(db: Connection, shards: Shards, lock: ProcessLock) -> Self {
+        Session { db, shards, chain_ends: BTreeMap::new(), tables: BTreeMap::new(), _lock: lock }
     }
 
     /// Takes up what a process left that is dead now: the process lock is ours.
@@ -39,8 +40,17 @@ impl Session {
         Ok(self.db.execute_batch("BEGIN IMMEDIATE")?)
     }
 
+    /// Shards first: what the store names must be there.
+    pub(super) fn commit(&mut self) -> Sql<()> {
+        self.shards.commit()?;
+        self.db.execute_batch("COMMIT")?;
+        self.shards.rest();
+        Ok(())
+    }
+
     pub(super) fn undo(&mut self) {
         self.forget();
+        self.shards.undo();
         if !self.db.is_autocommit()
             && let Err(error) = self.db.execute_batch("ROLLBACK")
         {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use highwater_core::{Key, KeySet, Rescan, SourceName, StreamId, Timestamp, schema::Table};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{error::Sql, rescans, segments::time, streams, table::KeyParam, windows};
+use super::{error::Sql, places, rescans, segments::time, shards::Shards, streams, table::KeyParam, windows};
 use crate::{
     LiveState, StoreSizes,
     rules::{ENDED_AT_ONCE, key_column},
@@ -93,9 +93,11 @@ const NAMES: &str = "
     SELECT COALESCE(sum((SELECT max(seq) FROM ingest_names AS n WHERE n.source = s.source AND n.stream = s.stream)), 0)
     FROM ingest_streams AS s";
 
-pub(super) fn sizes(db: &Connection) -> Sql<StoreSizes> {
+pub(super) fn sizes(db: &Connection, shards: &Shards) -> Sql<StoreSizes> {
     let number = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned);
-    let database_bytes = number("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")?;
+    let own_bytes = number("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")?;
+    let size = |(_, file): &(_, String)| shards.path_of(file).metadata().map_or(0, |file| file.len());
+    let database_bytes = own_bytes + places::files(db)?.iter().map(size).sum::<u64>();
     let mut control_bytes = 0;
     for (rows, bytes) in CONTROL {
         control_bytes += number(rows)? * bytes;

@@ -5,5 +5,6 @@ mod faults;
 mod groups;
 mod live;
 mod script;
+mod shards;
 mod torn;
 mod upgrade;

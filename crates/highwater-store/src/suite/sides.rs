@@ -6,16 +6,16 @@ use highwater_core::{Key, Value};
 
 use super::{
     scene::{ALL, Lab, Scene, at},
-    tables::mail::{ANN, RAW_ROWS, ZOE, message, with_bytes},
+    tables::mail::{ALL_MAIL, ANN, RAW, ZOE, message, with_bytes},
 };
 use crate::{Commit, Page};
 
 /// The bytes beside messages, by the name of the message.
 async fn bytes(scene: &Scene) -> Vec<(String, Vec<u8>)> {
     let page = Page { after: None, limit: ALL };
-    let rows = scene.store().columns(&RAW_ROWS, &["raw"], page).await.unwrap();
-    let bytes = |(key, mut values): (Key, Vec<Value>)| match values.remove(0) {
-        Value::Bytes(bytes) => (key.to_string(), bytes),
+    let rows = scene.store().side_rows(&RAW, &ALL_MAIL, page).await.unwrap();
+    let bytes = |row: Vec<Value>| match <[Value; 4]>::try_from(row).unwrap() {
+        [Value::Text(id), Value::Bytes(bytes), ..] => (id, bytes),
         other => panic!("{other:?}"),
     };
     rows.into_iter().map(bytes).collect()

@@ -28,6 +28,9 @@ const MESSAGE_COLUMNS: &[Column] = &[
     column("has_attachments", Bool, Content),
     column("size_estimate", Int, Mutable),
     column("deleted_remotely_at", Time, Mutable),
+    column("internal_date", Int, Content),
+    column("body_plain", Text, Content),
+    column("body_html", Text, Content),
 ];
 
 static THREADS: Derived = Derived {
@@ -47,28 +50,20 @@ static THREADS: Derived = Derived {
 };
 
 /// Two mailboxes, the name of one the beginning of the other's.
-pub static ANN: Table = messages("m1");
-pub static ZOE: Table = messages("m10");
+pub static ANN: Table = messages(Some("m1"));
+pub static ZOE: Table = messages(Some("m10"));
+/// The messages of both.
+pub static ALL_MAIL: Table = messages(None);
 
-pub static RAW: SideTable = SideTable { name: "mail_raw", columns: RAW_COLUMNS };
-
-/// To read what is stored beside messages.
-pub static RAW_ROWS: Table = Table {
+pub static RAW: SideTable = SideTable {
     name: "mail_raw",
-    columns: RAW_COLUMNS,
-    edges: None,
-    versions: None,
-    time: None,
-    scope: None,
-    derived: None,
+    columns: &[
+        column("message_id", Text, Name),
+        column("raw", Bytes, Content),
+        column("size_bytes", Int, Content),
+        column("sha256", Text, Content),
+    ],
 };
-
-const RAW_COLUMNS: &[Column] = &[
-    column("message_id", Text, Name),
-    column("raw", Bytes, Content),
-    column("size_bytes", Int, Content),
-    column("sha256", Text, Content),
-];
 
 pub static ATTACHMENTS: SideTable = SideTable {
     name: "mail_attachments",
@@ -86,14 +81,14 @@ pub static ATTACHMENTS: SideTable = SideTable {
     ],
 };
 
-const fn messages(mailbox: &'static str) -> Table {
+const fn messages(mailbox: Option<&'static str>) -> Table {
     Table {
         name: "mail_messages",
         columns: MESSAGE_COLUMNS,
         edges: None,
         versions: None,
         time: None,
-        scope: Some(mailbox),
+        scope: mailbox,
         derived: Some(&THREADS),
     }
 }
@@ -114,6 +109,9 @@ pub fn message(mailbox: &'static Table, key: &str, thread: &str, labels: &[&str]
         Value::Bool(true),
         Value::Null,
         Value::Null,
+        Value::Int(sent(&key).as_millis()),
+        Value::Text(format!("plain text of {key}")),
+        if key.number().is_some() { Value::Text(format!("<p>{key}</p>")) } else { Value::Null },
     ];
     let note = Note {
         event_type: "MESSAGE_STORED",
