@@ -28,6 +28,7 @@ fn to_the_end(scene: &Scene) -> EventHash {
         books::check_tiling(&stage.database());
     }
     stage.settle();
+    stage.bring_home();
     check(&stage);
     stage.hash()
 }

@@ -18,7 +18,7 @@ use highwater_sources::{
         oauth::{Bearer, BearerSettings, TokenEndpoint},
     },
 };
-use highwater_store::{Blobs, Durability, Execution, OpenOptions, SqliteStore};
+use highwater_store::{Blobs, Durability, Execution, MailboxStore, MoveProgress, OpenOptions, Sharding, SqliteStore};
 use tempfile::TempDir;
 
 use super::{
@@ -153,7 +153,11 @@ impl Stage {
         self.processes += 1;
         let (end, lived) = runtime.block_on(async {
             let clock = Clock::simulated(EPOCH + self.age);
-            let sync = async { self.engine(clock.clone())?.sync(&SyncRequest::default()).await };
+            let sync = async {
+                let engine = self.engine(clock.clone())?;
+                engine.store.arrange(&MoveProgress::default()).await?;
+                engine.sync(&SyncRequest::default()).await
+            };
             let end = tokio::time::timeout(lasts, sync).await.ok();
             (end, clock.moment().since_start())
         });
@@ -163,10 +167,28 @@ impl Stage {
         end
     }
 
-    fn engine(&self, clock: Clock) -> Result<Engine, EngineError> {
-        let mut options = OpenOptions::new(self.database());
+    /// All mail into the store itself, where the checks look for it.
+    pub(super) fn bring_home(&self) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        let store = SqliteStore::open(self.options(Sharding::None)).unwrap();
+        runtime.block_on(store.arrange(&MoveProgress::default())).unwrap();
+    }
+
+    fn options(&self, sharding: Sharding) -> OpenOptions {
+        let mut options = OpenOptions { sharding, ..OpenOptions::new(self.database()) };
         options.execution = Execution::Inline;
         options.durability = Durability::Off;
+        options
+    }
+
+    /// Another now and then: processes differ in where they want mail to lie.
+    fn sharding(&self) -> Sharding {
+        const ALL: [Sharding; 3] = [Sharding::Year, Sharding::None, Sharding::Size(300_000)];
+        ALL[((self.scene.seed + self.processes / 2) % 3) as usize]
+    }
+
+    fn engine(&self, clock: Clock) -> Result<Engine, EngineError> {
+        let options = self.options(self.sharding());
         let entropy = Entropy::seeded(self.scene.seed ^ self.processes << 32);
         Ok(Engine {
             name: "mail".parse().unwrap(),
