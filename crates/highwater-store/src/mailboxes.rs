@@ -6,11 +6,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use futures_util::future::BoxFuture;
 use highwater_core::{SourceName, Timestamp, hex};
 
-<<<<<<< HEAD
-use crate::Result;
-=======
-use crate::{MoveProgress, Result, ledger::hex};
->>>>>>> 6176286 (sqlite: Keep the large parts of mail in files beside the store)
+use crate::{MoveProgress, Result};
 
 /// The part of a store that keeps mailboxes. Every method that writes is one short transaction, all or nothing, and may
 /// be called again with the same arguments without harm; on a mailbox that is not there it is `Refused`.

@@ -12,6 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use highwater_store::Sharding;
 use toml::Table;
 
 use crate::exit::Trouble;
@@ -35,6 +36,8 @@ pub(crate) struct Config {
     pub(crate) store_schema: Option<String>,
     /// Where large contents go.
     pub(crate) blobs: String,
+    /// Where the large parts of mail go.
+    pub(crate) sharding: Sharding,
     pub(crate) sources: Vec<SourceConfig>,
     pub(crate) serve: ServeConfig,
     pub(crate) alerts: AlertsConfig,
@@ -72,8 +75,10 @@ impl Config {
         };
         let alerts = alerts::parse(root.section("alerts")?)?;
         root.finish()?;
+        let sharding = Config::sharding(&sources)?;
         Ok(Config {
             path: None,
+            sharding,
             store_url: store_url.unwrap_or_else(|| DEFAULT_STORE.into()),
             store_schema,
             blobs: blobs.unwrap_or_else(|| DEFAULT_BLOBS.into()),
@@ -81,6 +86,25 @@ impl Config {
             serve,
             alerts,
         })
+    }
+
+    pub(crate) fn has_mail(&self) -> bool {
+        self.sources.iter().any(|source| source.gmail.is_some())
+    }
+
+    /// Where mail lies, by the mailboxes that say something about it.
+    fn sharding(sources: &[SourceConfig]) -> Result<Sharding, String> {
+        let said = |source: &SourceConfig| {
+            source.gmail.as_ref().and_then(|gmail| Some((source.name.clone(), gmail.mail.shards?)))
+        };
+        let mut said = sources.iter().filter_map(said);
+        let Some((first, sharding)) = said.next() else { return Ok(Sharding::None) };
+        match said.find(|(_, other)| *other != sharding) {
+            None => Ok(sharding),
+            Some((other, _)) => Err(format!(
+                "sources.{other}.shards: differs from that of sources.{first}; mailboxes share a store, and so its shards"
+            )),
+        }
     }
 
     pub(crate) fn source(&self, name: &str) -> Result<&SourceConfig, Trouble> {
@@ -126,6 +150,17 @@ mod tests {
             "{}",
             error(far)
         );
+    }
+
+    #[test]
+    fn mailboxes_of_a_store_agree_on_its_shards() {
+        let mailbox = |name, keys: &str| format!("[sources.{name}]\nkind = 'gmail'\naccount = '{name}@b.c'\n{keys}\n");
+        let parsed = |ann, zoe| Config::parse(&(mailbox("ann", ann) + &mailbox("zoe", zoe)));
+        assert_eq!(parsed("", "").unwrap().sharding, Sharding::None);
+        assert_eq!(parsed("", "shards = 'year'").unwrap().sharding, Sharding::Year);
+        assert_eq!(parsed("shards = 'year'", "shards = 'year'").unwrap().sharding, Sharding::Year);
+        let differ = parsed("shards = 'year'", "shards = 'none'").unwrap_err();
+        assert!(differ.starts_with("sources.zoe.shards: differs from that of sources.ann"), "{differ}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::{
 };
 
 use highwater_store::{
-    Content, ErrorKind, Mode, OpenOptions, PostgresOptions, PostgresStore, SqliteStore, Store, StoreError,
+    Content, ErrorKind, Mode, OpenOptions, PostgresOptions, PostgresStore, Sharding, SqliteStore, Store, StoreError,
 };
 
 use crate::{
@@ -49,6 +49,17 @@ impl Location {
         }
     }
 
+    /// Refused where mail cannot lie as it is wished for.
+    pub(crate) fn holding(self, sharding: Sharding) -> Result<Self, Trouble> {
+        match self {
+            Location::Postgres(_) if sharding != Sharding::None => {
+                Err(Trouble::usage("shards is for SQLite; a PostgreSQL database keeps all mail in its tables")
+                    .hint("remove shards from the sources, or point store.url at sqlite:…"))
+            }
+            location => Ok(location),
+        }
+    }
+
     /// To be copied, or to be filled by a copy.
     pub(crate) async fn open_content(&self, mode: Mode) -> Result<Box<dyn Content>, Trouble> {
         match self {
@@ -63,17 +74,18 @@ impl Location {
         }
     }
 
-    pub(crate) async fn open(&self, access: Access) -> Result<Arc<dyn Store>, Trouble> {
-        self.attempt(access).await.map_err(|error| self.trouble(&error))
+    /// Mail goes where `sharding` says.
+    pub(crate) async fn open(&self, access: Access, sharding: Sharding) -> Result<Arc<dyn Store>, Trouble> {
+        self.attempt(access, sharding).await.map_err(|error| self.trouble(&error))
     }
 
     /// As [`Location::open`], for who decides by the kind of the error.
-    pub(crate) async fn attempt(&self, access: Access) -> Result<Arc<dyn Store>, StoreError> {
+    pub(crate) async fn attempt(&self, access: Access, sharding: Sharding) -> Result<Arc<dyn Store>, StoreError> {
         match self {
             Location::Sqlite(path) => {
                 let options = match access {
                     Access::Read => OpenOptions::read_only(path),
-                    Access::Write => OpenOptions::new(path),
+                    Access::Write => OpenOptions { sharding, ..OpenOptions::new(path) },
                 };
                 Ok(Arc::new(SqliteStore::open(options)?))
             }

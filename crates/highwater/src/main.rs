@@ -1,6 +1,7 @@
 //! The `highwater` command.
 
 mod args;
+mod arrange;
 mod commands;
 mod config;
 mod credentials;

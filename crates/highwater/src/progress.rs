@@ -3,6 +3,7 @@
 
 mod copy;
 mod line;
+mod moves;
 
 use std::{
     collections::VecDeque,
@@ -20,6 +21,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 pub(crate) use copy::draw as draw_copy;
 pub(crate) use line::Line;
+pub(crate) use moves::draw as draw_moves;
 
 /// Notices kept between two ticks; the oldest gives way.
 const NOTICES_MAX: usize = 16;

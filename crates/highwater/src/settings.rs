@@ -54,7 +54,7 @@ impl Settings {
     }
 
     pub(crate) fn location(&self) -> Result<Location, Trouble> {
-        Location::parse(&self.store_url, self.store_schema.as_deref())
+        Location::parse(&self.store_url, self.store_schema.as_deref())?.holding(self.config.sharding)
     }
 
     /// Where the key of this store is.
@@ -63,7 +63,7 @@ impl Settings {
     }
 
     pub(crate) async fn open_store(&self, access: Access) -> anyhow::Result<Arc<dyn Store>> {
-        Ok(self.location()?.open(access).await?)
+        Ok(self.location()?.open(access, self.config.sharding).await?)
     }
 
     /// The engine for a source, with the ways in and out that the caller gives it.

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::{DeadLetterVerb, Global},
+    arrange::arrange,
     commands::sync,
     exit::{Exit, Trouble},
     out,
@@ -153,6 +154,7 @@ async fn replay(
     }
     let stop = CancellationToken::new();
     let work = async {
+        arrange(global, settings, &*store, &stop).await?;
         let mut reports = Vec::new();
         for stream in &streams {
             let source = settings.config.source(stream.source.as_str())?;

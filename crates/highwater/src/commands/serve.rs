@@ -24,6 +24,7 @@ use self::{
 };
 use crate::{
     args::{Global, ServeArgs},
+    arrange::arrange,
     commands::sync::chosen,
     config::{ServeConfig, SourceConfig},
     exit::{Exit, Trouble},
@@ -49,7 +50,7 @@ pub(super) async fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exi
     let stop = CancellationToken::new();
     let work = async {
         let systemd = Systemd::from_env();
-        let Some(store) = door::open(&settings.location()?, &systemd, &stop).await? else { return Ok(()) };
+        let Some(store) = door::open(&settings, &systemd, &stop).await? else { return Ok(()) };
         let listener = listen(&serve).await?;
         let watched: Result<Vec<Arc<Watched>>, Trouble> =
             sources.iter().map(|source| watch(global, &settings, source, store.clone(), &stop)).collect();
@@ -59,7 +60,8 @@ pub(super) async fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exi
             out::complain(&format!("serving; metrics and health are at http://{address}/"));
         }
         let alerts = Alerts::new(service.clone(), notifier, settings.config.alerts.control_budget);
-        keep(&service, listener, rules, alerts, &systemd, &stop).await
+        let arranged = arrange(global, &settings, &*store, &stop);
+        keep(&service, arranged, listener, rules, alerts, &systemd, &stop).await
     };
     let (served, signal) = signals.guard(&stop, work).await;
     match (served, signal) {
@@ -75,6 +77,7 @@ pub(super) async fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exi
 /// Everything at once, until stopped or until something fails that does not heal by itself.
 async fn keep(
     service: &Arc<Service>,
+    arranged: impl Future<Output = anyhow::Result<()>>,
     listener: TcpListener,
     rules: AccessRules,
     mut alerts: Alerts,
@@ -83,7 +86,10 @@ async fn keep(
 ) -> anyhow::Result<()> {
     let shutdown = CancellationToken::new();
     systemd.ready();
-    let mirrors = mirror_all(service, stop);
+    let mirrors = async {
+        arranged.await?;
+        mirror_all(service, stop).await
+    };
     let web = highwater_web::serve(listener, rules, service.clone(), shutdown.clone());
     let mut web = std::pin::pin!(web);
     let served = tokio::select! {

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::{Global, SyncArgs},
+    arrange::arrange,
     commands::status::{place, stream_json},
     config::SourceConfig,
     exit::{Exit, Trouble},
@@ -29,6 +30,9 @@ pub(super) async fn run(global: &Global, args: &SyncArgs) -> anyhow::Result<Exit
     let store = settings.open_store(Access::Write).await?;
     let stop = CancellationToken::new();
     let work = async {
+        if let Err(error) = arrange(global, &settings, &*store, &stop).await {
+            return (Vec::new(), vec![error]);
+        }
         let mut reports = Vec::new();
         let mut failed = Vec::new();
         for source in sources {

@@ -50,6 +50,7 @@ async fn verify_store(global: &Global, settings: &Settings) -> anyhow::Result<Ex
         if let Some(orphans) = &orphans {
             json["orphan_blobs"] =
                 json!({ "found": orphans.found, "bytes": orphans.bytes, "collected": orphans.collected });
+            json["orphan_parts"] = json!(orphans.parts);
         }
         out::data(&json.to_string());
     } else if problems.is_empty() {
@@ -58,7 +59,7 @@ async fn verify_store(global: &Global, settings: &Settings) -> anyhow::Result<Ex
         out::data(&format!("{}: {} problems", settings.store_shown(), problems.len()));
         problems.iter().for_each(|problem| out::data(&format!("  {problem}")));
     }
-    if let Some(orphans) = orphans.filter(|orphans| orphans.found > 0 && !global.json) {
+    if let Some(orphans) = orphans.filter(|orphans| orphans.found + orphans.parts > 0 && !global.json) {
         out::data(&orphans.to_string());
     }
     Ok(if problems.is_empty() { Exit::Complete } else { Exit::Unaccounted })

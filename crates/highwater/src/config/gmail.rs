@@ -3,9 +3,11 @@
 use std::{path::PathBuf, time::Duration};
 
 use highwater_sources::gmail::{MailKind, Quota};
+use highwater_store::Sharding;
 use secrecy::SecretString;
+use toml::Value;
 
-use super::reader::Reader;
+use super::{reader::Reader, units::parse_size};
 
 const BASE_URL: &str = "https://gmail.googleapis.com";
 const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
@@ -43,6 +45,8 @@ pub(crate) struct MailConfig {
     /// Beyond the default, which is everything else.
     pub(crate) include: Vec<MailKind>,
     pub(crate) quota: Quota,
+    /// Of the whole store: all mailboxes that say something say the same.
+    pub(crate) shards: Option<Sharding>,
     pub(crate) backfill_days: Option<u32>,
     pub(crate) poll_every: Duration,
 }
@@ -92,19 +96,25 @@ fn parse_mail(section: &mut Reader) -> Result<MailConfig, String> {
     let include = section.strings("include")?.unwrap_or_default();
     let include: Result<_, String> =
         include.iter().map(|word| word.parse().map_err(|error| format!("{path}: {error}"))).collect();
-    let shards = section.path_of("shards");
-    match section.string("shards")?.as_deref() {
-        None | Some("none") => {}
-        Some(other) => {
-            return Err(format!("{shards}: this version keeps all mail in the store itself: \"none\", not {other:?}"));
-        }
-    }
     Ok(MailConfig {
         include: include?,
         quota: section.word("quota")?.unwrap_or(Quota::Auto),
+        shards: section.read("shards", SHARDS, parse_shards)?,
         backfill_days: section.whole("backfill_days")?,
         poll_every: section.duration("poll_every")?.unwrap_or(POLL_EVERY),
     })
+}
+
+const SHARDS: &str = "\"none\", \"year\" or a size of at least 1MB such as \"2GB\"";
+/// A file is made for each so many bytes.
+const SHARD_MIN: u64 = 1_000_000;
+
+fn parse_shards(value: &Value) -> Option<Sharding> {
+    match value.as_str()? {
+        "none" => Some(Sharding::None),
+        "year" => Some(Sharding::Year),
+        size => parse_size(size).filter(|bytes| *bytes >= SHARD_MIN).map(Sharding::Size),
+    }
 }
 
 #[cfg(test)]
@@ -131,7 +141,7 @@ mod tests {
         let gmail = parsed(
             "account = 'ann@example.com'\norg = 'acme'\nbase_url = 'http://b'\ntoken_url = 'http://t'\n\
              auth_url = 'http://a'\nclient_id = 'id'\nclient_secret_env = 'S'\ninclude = ['spam', 'chats']\n\
-             quota = 'old'\nshards = 'none'\nbackfill_days = 30\npoll_every = '1m'",
+             quota = 'old'\nshards = '2GB'\nbackfill_days = 30\npoll_every = '1m'",
         )
         .unwrap();
         assert_eq!((gmail.org.as_str(), gmail.base_url.as_str()), ("acme", "http://b"));
@@ -140,6 +150,7 @@ mod tests {
             (gmail.mail.include.as_slice(), gmail.mail.quota),
             (&[MailKind::Spam, MailKind::Chats][..], Quota::Old)
         );
+        assert_eq!(gmail.mail.shards, Some(Sharding::Size(2_000_000_000)));
         assert_eq!((gmail.mail.backfill_days, gmail.mail.poll_every), (Some(30), Duration::from_secs(60)));
     }
 
@@ -152,7 +163,10 @@ mod tests {
         let said = |keys: &str| error(&format!("{account}{keys}"));
         assert_eq!(said("poll_evry = '1m'"), "unknown key 'sources.mail.poll_evry'; did you mean 'poll_every'?");
         assert!(said("include = ['span']").contains("sources.mail.include: \"span\" is not a"));
-        assert!(said("shards = 'year'").contains("sources.mail.shards: this version"));
+        for odd in ["'month'", "'999KB'", "2024"] {
+            let expected = "sources.mail.shards: expected \"none\", \"year\" or a size of at least 1MB";
+            assert!(said(&format!("shards = {odd}")).starts_with(expected), "{odd}");
+        }
         let both = said("client_secret = 'canary'\nclient_secret_env = 'X'");
         assert!(both.contains("give one of") && !both.contains("canary"), "{both}");
         let gmail = parsed(&format!("{account}client_secret = 'canary'")).unwrap();

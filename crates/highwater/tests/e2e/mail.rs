@@ -8,4 +8,5 @@ mod letters;
 mod mirror;
 mod proof;
 mod secrets;
+mod shards;
 mod sync;

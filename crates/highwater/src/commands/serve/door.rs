@@ -6,7 +6,11 @@ use std::{sync::Arc, time::Duration};
 use highwater_store::{ErrorKind, Store};
 use tokio_util::sync::CancellationToken;
 
-use crate::{location::Location, out, settings::Access, watchdog::Systemd};
+use crate::{
+    out,
+    settings::{Access, Settings},
+    watchdog::Systemd,
+};
 
 const AGAIN: Duration = Duration::from_secs(2);
 /// Beyond the longest that a try may take before it is given up.
@@ -14,16 +18,17 @@ const START_MORE: Duration = Duration::from_secs(120);
 
 /// None if a stop is asked for before the store is there.
 pub(super) async fn open(
-    location: &Location,
+    settings: &Settings,
     systemd: &Systemd,
     stop: &CancellationToken,
 ) -> anyhow::Result<Option<Arc<dyn Store>>> {
+    let location = settings.location()?;
     let mut is_told = false;
     loop {
         let opened = tokio::select! {
             biased;
             () = stop.cancelled() => return Ok(None),
-            opened = location.attempt(Access::Write) => opened,
+            opened = location.attempt(Access::Write, settings.config.sharding) => opened,
         };
         let error = match opened {
             Ok(store) => return Ok(Some(store)),

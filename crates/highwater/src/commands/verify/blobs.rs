@@ -20,6 +20,8 @@ const PAGE: u32 = 5_000;
 pub(super) struct Orphans {
     pub(super) found: u64,
     pub(super) bytes: u64,
+    /// Of messages, in files beside the store.
+    pub(super) parts: u64,
     /// Not while others are at work: what no row names yet may be named by the next.
     pub(super) collected: bool,
 }
@@ -28,7 +30,11 @@ impl fmt::Display for Orphans {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (found, bytes) = (out::grouped(self.found), out::grouped(self.bytes));
         let what = if self.collected { "collected" } else { "left alone while others are at work" };
-        write!(f, "blobs: {found} that no row names ({bytes} bytes), {what}")
+        write!(f, "blobs: {found} that no row names ({bytes} bytes), {what}")?;
+        if self.parts > 0 {
+            write!(f, "\nshards: {} messages that no row names, collected", out::grouped(self.parts))?;
+        }
+        Ok(())
     }
 }
 
@@ -47,7 +53,8 @@ pub(super) async fn collect(settings: &Settings) -> anyhow::Result<Option<Orphan
         is_alone &= store.workers(&source.name, Clock::system().now()).await?.is_empty();
     }
     let blobs = settings.blobs()?;
-    let mut orphans = Orphans { found: 0, bytes: 0, collected: is_alone };
+    let parts = if is_alone { store.sweep().await? } else { 0 };
+    let mut orphans = Orphans { found: 0, bytes: 0, parts, collected: is_alone };
     let named = named(&*store).await?;
     let mut listed = blobs.list();
     while let Some(blob) = listed.next().await {

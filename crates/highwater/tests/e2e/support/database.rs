@@ -14,7 +14,7 @@ pub(crate) struct Database(Connection);
 
 impl Database {
     /// Read-only: a writer would fold the log into the file when it leaves, and recovery is what is under test.
-    pub(super) fn open(path: &Path) -> Database {
+    pub(crate) fn open(path: &Path) -> Database {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         Database::connect(path, flags)
     }
