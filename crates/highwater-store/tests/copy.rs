@@ -155,10 +155,11 @@ fn everything(path: &Path) -> BTreeMap<String, Vec<Vec<Sql>>> {
     let mut tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").unwrap();
     let tables = tables.query_map([], |row| row.get::<_, String>(0)).unwrap().map(Result::unwrap);
     let rows = |table: String| {
-        let mut select = db.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2, 3")).unwrap();
+        let mut select = db.prepare(&format!("SELECT * FROM {table}")).unwrap();
         let width = select.column_count();
         let rows = select.query_map([], |row| (0..width).map(|place| row.get(place)).collect()).unwrap();
-        let rows = rows.collect::<Result<Vec<Vec<Sql>>, _>>().unwrap();
+        let mut rows = rows.collect::<Result<Vec<Vec<Sql>>, _>>().unwrap();
+        rows.sort_by_key(|row| format!("{row:?}"));
         (table, rows)
     };
     tables.filter(|table| table != "ingest_workers").map(rows).collect()

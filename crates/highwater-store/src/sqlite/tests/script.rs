@@ -133,24 +133,25 @@ pub(super) fn dump(path: &Path) -> rusqlite::Result<String> {
     let db = Connection::open(path)?;
     let mut tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")?;
     let tables = tables.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for table in tables {
-        let mut select = db.prepare(&format!("SELECT * FROM \"{table}\" ORDER BY 1, 2, 3"))?;
+        let mut select = db.prepare(&format!("SELECT * FROM \"{table}\""))?;
         let width = select.column_count();
         let mut rows = select.query([])?;
         while let Some(row) = rows.next()? {
-            text.push_str(&table);
+            let mut line = table.clone();
             for index in 0..width {
-                text.push('|');
+                line.push('|');
                 match row.get_ref(index)? {
                     ValueRef::Null => {}
-                    ValueRef::Integer(number) => text.push_str(&number.to_string()),
-                    ValueRef::Real(number) => text.push_str(&number.to_string()),
-                    ValueRef::Text(bytes) | ValueRef::Blob(bytes) => text.push_str(&String::from_utf8_lossy(bytes)),
+                    ValueRef::Integer(number) => line.push_str(&number.to_string()),
+                    ValueRef::Real(number) => line.push_str(&number.to_string()),
+                    ValueRef::Text(bytes) | ValueRef::Blob(bytes) => line.push_str(&String::from_utf8_lossy(bytes)),
                 }
             }
-            text.push('\n');
+            lines.push(line);
         }
     }
-    Ok(text)
+    lines.sort();
+    Ok(lines.join("\n"))
 }

@@ -1,6 +1,12 @@
 //! Mail in shards: whatever a process was killed in, every message is whole in one place, and found there.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+};
 
 use highwater_core::{Key, Lease, Record, Value};
 use proptest::prelude::*;
@@ -90,7 +96,7 @@ fn expected(numbers: impl Iterator<Item = (i64, u8)>) -> Vec<(Key, Vec<Value>, V
         (record.key.clone(), record.body.values.clone(), record.sides[0].values.clone())
     };
     let mut all: Vec<_> = numbers.map(whole).collect();
-    all.sort_by(|a, b| a.0.to_string().cmp(&b.0.to_string()));
+    all.sort_by_key(|one| one.0.to_string());
     all
 }
 
@@ -124,6 +130,34 @@ fn the_parts_of_a_message_lie_in_the_file_of_its_year() {
         assert_eq!(at_home(&path), 0);
         let beside = SqliteStore::open(OpenOptions::read_only(&path)).unwrap();
         assert_eq!(beside.rows(&ANN, Page { after: None, limit: 99 }).await.unwrap().len(), 30);
+    });
+}
+
+#[test]
+fn a_shard_has_committed_when_the_store_names_what_is_in_it() {
+    let (folder, path) = ground();
+    block_on(async {
+        let life = Life::begin(&path, Sharding::Year).await;
+        let shards = folder.path().to_owned();
+        let seen = Arc::new(AtomicI64::new(0));
+        let committing = {
+            let seen = seen.clone();
+            move || {
+                let files = shards.read_dir().unwrap().map(|entry| entry.unwrap().path());
+                let files = files.filter(|path| path.to_string_lossy().ends_with("-mail-2014.db"));
+                let raws = |path| {
+                    Connection::open(path)
+                        .unwrap()
+                        .query_row("SELECT count(*) FROM mail_raw", [], |row| row.get::<_, i64>(0))
+                };
+                seen.store(files.map(|path| raws(path).unwrap()).sum::<i64>(), Ordering::Relaxed);
+                false
+            }
+        };
+        let writer = life.store.writer.as_ref().unwrap();
+        writer.session.try_lock().unwrap().db.commit_hook(Some(committing)).unwrap();
+        life.commit(vec![dated(0, 0)]).await;
+        assert_eq!(seen.load(Ordering::Relaxed), 1);
     });
 }
 
