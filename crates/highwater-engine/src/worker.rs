@@ -3,12 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_util::StreamExt;
+use futures_util::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
 use highwater_core::{
     BatchCounts, Edit, Event, Failure, FailureKind, History, Judge, Key, Lane, Position, Purpose, Record, Settlement,
     Strike, Timestamp, Value, Verdict, halves, schema::Table,
 };
-use highwater_sources::{Answer, Beat, Call, Density, Fetched, Tags};
+use highwater_sources::{Answer, Beat, Call, Density, Fetched, Held};
 use highwater_store::{Close, Closed, Commit, ErrorKind, StoreError};
 
 use crate::{
@@ -83,21 +86,20 @@ impl Worker {
         let mut turn = Some(turn);
         let mut marks = work.marks.clone();
         loop {
-            let asked_at = marks.read_at.unwrap_or(self.engine.now());
-            let answers = self.answers(job, marks.tags.clone(), beat).await?;
-            drop(turn.take());
-            let sorted = self.judge(work, answers);
-            let skipped = sorted.skipped;
-            let looked = match self.commit_look(work, job, sorted, asked_at).await {
+            let look = Look {
+                asked_at: marks.read_at.unwrap_or(self.engine.now()),
+                call: Call { tags: marks.tags.clone(), ..Call::new(job.lane, beat.clone()) },
+            };
+            let looked = match self.look(work, job, &look, &mut turn).await {
                 Err(JobError::Store(error)) if error.kind == ErrorKind::Fenced => return Ok(self.lost(work)),
                 other => other?,
             };
-            batch.add(&looked);
-            if skipped {
+            batch.add(&looked.batch);
+            if looked.skipped {
                 work.abandon_job(job);
                 return Ok(JobEnd::Interrupted { batch });
             }
-            if looked.behind == 0 {
+            if looked.batch.behind == 0 {
                 break;
             }
             // Somebody else has just stored something, which does not happen for ever.
@@ -108,18 +110,44 @@ impl Worker {
         Ok(JobEnd::Committed { batch, closed })
     }
 
-    /// One look at the keys of a job, as it is to be written.
-    async fn commit_look(
+    /// One look at the keys of a job: what comes is written, part by part if memory is short. The turn ends with the
+    /// last of it.
+    async fn look(
         &self,
         work: &SegmentWork,
         job: &Job,
-        sorted: Sorted,
+        look: &Look,
+        turn: &mut Option<Turn>,
+    ) -> Result<Looked, JobError> {
+        let mut looked = Looked { left: job.keys.len(), ..Looked::default() };
+        let mut parts = self.parts(job, &look.call);
+        while let Some(answers) = parts.next().await {
+            let answers = usable(answers.map_err(JobError::Batch)?)?;
+            looked.left = looked.left.checked_sub(answers.len()).ok_or_else(miscounted)?;
+            if looked.left == 0 {
+                drop(turn.take());
+            }
+            let sorted = self.judge(work, answers);
+            looked.skipped |= sorted.skipped;
+            let is_whole = looked.left == 0 && !looked.skipped && looked.batch.behind == 0;
+            let cursor = if is_whole { work.cursor_after(job) } else { None };
+            looked.batch.add(&self.commit_part(work, sorted, look.asked_at, cursor).await?);
+        }
+        if looked.left == 0 { Ok(looked) } else { Err(miscounted()) }
+    }
+
+    async fn commit_part(
+        &self,
+        work: &SegmentWork,
+        mut sorted: Sorted,
         asked_at: Timestamp,
+        cursor: Option<Position>,
     ) -> Result<BatchCounts, JobError> {
         let mut batch = BatchCounts::default();
-        let cursor = if sorted.skipped { None } else { work.cursor_after(job) };
         let began = self.engine.world.clock.moment();
+        let held = std::mem::take(&mut sorted.held);
         self.commit(work, sorted, asked_at, cursor, &mut batch).await?;
+        drop(held);
         let took = self.engine.world.clock.moment().since(began);
         self.engine.emit(Event::Committed { segment: work.lease.segment, batch, took });
         Ok(batch)
@@ -130,34 +158,20 @@ impl Worker {
         Call::new(Lane::Live, Beat::new(self.engine.world.clock.clone()))
     }
 
-    async fn answers(&self, job: &Job, tags: Tags, beat: &Beat) -> Result<Vec<Answer>, JobError> {
+    fn parts<'a>(&'a self, job: &'a Job, call: &'a Call) -> BoxStream<'a, Result<Vec<Answer>, Failure>> {
         if let Some(failure) = &job.blame {
-            let fetched = Fetched::Failed(failure.clone());
-            return Ok(job.keys.iter().map(|key| Answer { key: key.clone(), fetched: fetched.clone() }).collect());
+            let blamed = |key: &Key| Answer::new(key.clone(), Fetched::Failed(failure.clone()));
+            return Box::pin(stream::iter([Ok(job.keys.iter().map(blamed).collect())]));
         }
-        let call = Call { tags, ..Call::new(job.lane, beat.clone()) };
-        let answers =
-            self.engine.source.fetch(&self.stream.spec.name, &job.keys, &call).await.map_err(JobError::Batch)?;
-        let unusable = answers.iter().find_map(|answer| match &answer.fetched {
-            Fetched::Failed(failure) if failure.kind == FailureKind::Credentials => Some(failure),
-            _ => None,
-        });
-        if let Some(failure) = unusable {
-            return Err(JobError::Account(failure.clone()));
-        }
-        if answers.len() == job.keys.len() {
-            Ok(answers)
-        } else {
-            let message = format!("{} answers for {} keys", answers.len(), job.keys.len());
-            Err(JobError::Batch(Failure::new(FailureKind::Internal, message)))
-        }
+        self.engine.source.fetch_parts(&self.stream.spec.name, &job.keys, call)
     }
 
     fn judge(&self, work: &SegmentWork, answers: Vec<Answer>) -> Sorted {
         let strike = self.guard.observe(&answers, self.engine.world.clock.moment(), self.engine.now());
         let judge = self.judge_now();
         let mut sorted = Sorted::default();
-        for Answer { key, fetched } in answers {
+        for Answer { key, fetched, held } in answers {
+            sorted.held.extend(held);
             let history = work.history(&key);
             match fetched {
                 Fetched::Found(record) => {
@@ -388,8 +402,41 @@ struct Sorted {
     settlements: Vec<Settlement>,
     unchanged: Vec<(Key, &'static Table)>,
     edits: Vec<(Key, &'static Table, Vec<Edit>)>,
+    /// The memory that all this takes up.
+    held: Vec<Held>,
     /// Some keys were not asked for.
     skipped: bool,
+}
+
+/// How keys are asked for.
+struct Look {
+    asked_at: Timestamp,
+    call: Call,
+}
+
+#[derive(Default)]
+struct Looked {
+    batch: BatchCounts,
+    /// Keys without an answer.
+    left: usize,
+    /// Some keys were not asked for.
+    skipped: bool,
+}
+
+/// Answers none of which says that the account cannot be used.
+fn usable(answers: Vec<Answer>) -> Result<Vec<Answer>, JobError> {
+    let unusable = answers.iter().find_map(|answer| match &answer.fetched {
+        Fetched::Failed(failure) if failure.kind == FailureKind::Credentials => Some(failure),
+        _ => None,
+    });
+    match unusable {
+        Some(failure) => Err(JobError::Account(failure.clone())),
+        None => Ok(answers),
+    }
+}
+
+fn miscounted() -> JobError {
+    JobError::Batch(Failure::new(FailureKind::Internal, "there are not as many answers as keys"))
 }
 
 fn settled(key: Key, history: History) -> Settlement {

@@ -118,7 +118,7 @@ impl<S: Simulator> SimTransport<S> {
             return Err(Failure::new(FailureKind::TooLarge, format!("the body passes {} bytes", self.body_max)));
         }
         let headers = message.headers.to_map(message.body.len());
-        Ok(Response { status: message.status, headers, body: message.body })
+        Ok(Response::new(message.status, headers, message.body))
     }
 
     fn streaming(&self, stream: EventStream) -> OpenResponse {
@@ -142,10 +142,10 @@ impl<S: Simulator> Transport for SimTransport<S> {
 
 fn found(location: &str) -> Response {
     let location = HeaderValue::from_str(location).ok().map(|value| (header::LOCATION, value));
-    Response { status: StatusCode::FOUND, headers: HeaderMap::from_iter(location), body: Bytes::new() }
+    Response::new(StatusCode::FOUND, HeaderMap::from_iter(location), Bytes::new())
 }
 
 fn at_once(response: Response) -> OpenResponse {
-    let Response { status, headers, body } = response;
+    let Response { status, headers, body, .. } = response;
     OpenResponse { status, headers, chunks: Box::new(Once::new(body)) }
 }

@@ -92,7 +92,7 @@ impl Gateway {
         self.limiter.quota_over().await?;
         self.counters.sent();
         let opened = self.transport.open(request).await.inspect_err(|_| self.counters.met(None, Met::Failed))?;
-        let head = Response { status: opened.status, headers: opened.headers.clone(), body: Bytes::new() };
+        let head = Response::new(opened.status, opened.headers.clone(), Bytes::new());
         let reading = (self.classify)(&head, self.clock().now());
         self.counters.met(None, met(reading, head.status));
         if let Reading::Throttled { retry_after } = reading {

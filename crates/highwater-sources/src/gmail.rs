@@ -15,9 +15,13 @@ mod reply;
 mod schema;
 mod threads;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, future::pending, time::Duration};
 
-use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use futures_util::{
+    StreamExt, TryStreamExt,
+    future::BoxFuture,
+    stream::{self, BoxStream, FuturesUnordered},
+};
 use highwater_core::{
     AbsenceRule, DeadLetterPolicy, Failure, FailureKind, Key, KeySet, Lane, Position, Span, StreamName, Timestamp,
     schema::Table,
@@ -158,7 +162,7 @@ impl Gmail {
         }
     }
 
-    async fn fetch_one(&self, key: &Key, call: &Call) -> (Key, Result<Response, Fetched>) {
+    async fn fetch_one(&self, key: &Key, call: &Call) -> Heard {
         // What the record has told of since may be something else by now.
         let left_out = self.left_out.get().filter(|_| call.lane == Lane::Backfill);
         if let Some(reason) = left_out.and_then(|left_out| left_out.get(key)) {
@@ -239,8 +243,43 @@ impl Gmail {
         self.gateway.clock().now().as_millis().div_euclid(1000)
     }
 
+    async fn decode(&self, heard: Vec<Heard>) -> Vec<Answer> {
+        let bytes: usize = heard.iter().filter_map(|(_, reply)| reply.as_ref().ok()).map(|it| it.body.len()).sum();
+        let reader = self.reader();
+        let answers = move || heard.into_iter().map(|(key, reply)| answer(&reader, key, reply)).collect();
+        self.decoding.run(bytes / DECODED_LIKE_AN_ITEM, answers).await
+    }
+
     fn reader(&self) -> Reader {
         Reader { mailbox: self.mailbox.clone(), policy: self.policy.clone(), table: self.table }
+    }
+}
+
+/// A key, and what came back for it.
+type Heard = (Key, Result<Response, Fetched>);
+
+/// Bytes of an answer that take as long as one of those that [`Decoding`] counts.
+const DECODED_LIKE_AN_ITEM: usize = 4 << 10;
+
+/// All there is to hear, or what was heard when somebody needs the memory. Nothing at the end.
+async fn next_part(asked: &mut FuturesUnordered<impl Future<Output = Heard>>) -> Vec<Heard> {
+    let mut heard = Vec::new();
+    loop {
+        tokio::select! {
+            biased;
+            next = asked.next() => match next {
+                Some(next) => heard.push(next),
+                None => return heard,
+            },
+            () = wanted(&heard) => return heard,
+        }
+    }
+}
+
+async fn wanted(heard: &[Heard]) {
+    match heard.iter().find_map(|(_, reply)| reply.as_ref().ok()?.held.as_ref()) {
+        Some(held) => held.wanted().await,
+        None => pending().await,
     }
 }
 
@@ -320,17 +359,27 @@ impl Source for Gmail {
 
     fn fetch<'a>(
         &'a self,
-        _: &'a StreamName,
+        stream: &'a StreamName,
         keys: &'a [Key],
         call: &'a Call,
     ) -> BoxFuture<'a, Result<Vec<Answer>, Failure>> {
-        Box::pin(async move {
-            let asked: FuturesUnordered<_> = keys.iter().map(|key| self.fetch_one(key, call)).collect();
-            let heard: Vec<_> = asked.collect().await;
-            let reader = self.reader();
-            let answers = move || heard.into_iter().map(|(key, reply)| answer(&reader, key, reply)).collect();
-            Ok(self.decoding.run(keys.len(), answers).await)
-        })
+        // Whoever wants all of it at once has to have the room.
+        let roomy = |answer: Answer| Answer { held: None, ..answer };
+        let parts = self.fetch_parts(stream, keys, call);
+        Box::pin(parts.map_ok(move |part| part.into_iter().map(roomy).collect::<Vec<_>>()).try_concat())
+    }
+
+    fn fetch_parts<'a>(
+        &'a self,
+        _: &'a StreamName,
+        keys: &'a [Key],
+        call: &'a Call,
+    ) -> BoxStream<'a, Result<Vec<Answer>, Failure>> {
+        let asked: FuturesUnordered<_> = keys.iter().map(|key| self.fetch_one(key, call)).collect();
+        Box::pin(stream::unfold(asked, move |mut asked| async move {
+            let heard = next_part(&mut asked).await;
+            if heard.is_empty() { None } else { Some((Ok(self.decode(heard).await), asked)) }
+        }))
     }
 
     fn probe<'a>(&'a self, _: &'a StreamName, _: Option<&'a Key>) -> BoxFuture<'a, Result<(), Failure>> {
@@ -351,15 +400,17 @@ impl Source for Gmail {
 }
 
 fn answer(reader: &Reader, key: Key, reply: Result<Response, Fetched>) -> Answer {
-    let fetched = match reply {
-        Err(unheard) => unheard,
-        Ok(response) => match expect_ok(&response).and_then(|body| reader.read(&key, body)) {
-            Ok(fetched) => fetched,
-            Err(failure) if failure.kind == FailureKind::NotFound => Fetched::Absent,
-            Err(failure) => Fetched::Failed(failure),
-        },
+    let mut response = match reply {
+        Ok(response) => response,
+        Err(unheard) => return Answer::new(key, unheard),
     };
-    Answer { key, fetched }
+    let held = response.held.take();
+    let fetched = match expect_ok(&response).map(drop).and_then(|()| reader.read(&key, response.body)) {
+        Ok(fetched) => fetched,
+        Err(failure) if failure.kind == FailureKind::NotFound => Fetched::Absent,
+        Err(failure) => Fetched::Failed(failure),
+    };
+    Answer { key, fetched, held }
 }
 
 #[cfg(test)]

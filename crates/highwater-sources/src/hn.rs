@@ -182,5 +182,5 @@ fn answer(kind: Kind, heard: Heard, now: Timestamp) -> Answer {
             fetched
         }
     };
-    Answer { key, fetched }
+    Answer::new(key, fetched)
 }

@@ -11,6 +11,7 @@ mod gateway;
 pub mod gmail;
 mod hn;
 mod live;
+mod memory;
 mod source;
 mod sse;
 mod text;
@@ -26,6 +27,7 @@ pub use gateway::{
 };
 pub use hn::Hn;
 pub use live::{Feed, Listening, Live, Told};
+pub use memory::{Held, Memory};
 pub use source::{Answer, Density, Discovered, Fetched, Following, NamedIn, Source, StreamPolicy, StreamSpec, Survey};
 pub use transport::{
     Chunks, Deadlines, HttpTransport, OpenResponse, PoolLimits, Redirects, Request, Response, Roots, SetupError,

@@ -1,12 +1,15 @@
 //! What the engine asks of a source. A source knows its API and its tables; it knows no store.
 
-use futures_util::future::BoxFuture;
+use futures_util::{
+    future::BoxFuture,
+    stream::{self, BoxStream},
+};
 use highwater_core::{
     AbsenceRule, DeadLetterPolicy, Failure, Key, KeySet, Position, Record, Span, StreamName, Timestamp,
     schema::{SideSpec, Table},
 };
 
-use crate::{Call, Changes, Gateway, Live};
+use crate::{Call, Changes, Gateway, Held, Live};
 
 pub trait Source: Send + Sync {
     fn streams(&self) -> &[StreamSpec];
@@ -43,6 +46,15 @@ pub trait Source: Send + Sync {
         keys: &'a [Key],
         call: &'a Call,
     ) -> BoxFuture<'a, Result<Vec<Answer>, Failure>>;
+    /// As `fetch`, in as many parts as memory asks for. Each is to be dealt with and dropped before the next is asked for.
+    fn fetch_parts<'a>(
+        &'a self,
+        stream: &'a StreamName,
+        keys: &'a [Key],
+        call: &'a Call,
+    ) -> BoxStream<'a, Result<Vec<Answer>, Failure>> {
+        Box::pin(stream::once(self.fetch(stream, keys, call)))
+    }
     /// Whether the remote answers at all: asks once for the canary (or the head without one), also while the account is
     /// paused for an outage. Any sound answer will do, also that there is no such object.
     fn probe<'a>(&'a self, stream: &'a StreamName, canary: Option<&'a Key>) -> BoxFuture<'a, Result<(), Failure>>;
@@ -123,10 +135,18 @@ pub struct StreamPolicy {
     pub settled_behind: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Answer {
     pub key: Key,
     pub fetched: Fetched,
+    /// The memory it takes up, where that is bounded: to be dropped with it.
+    pub held: Option<Held>,
+}
+
+impl Answer {
+    pub fn new(key: Key, fetched: Fetched) -> Self {
+        Answer { key, fetched, held: None }
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -7,6 +7,7 @@ mod fault;
 mod h1;
 mod h2;
 mod origin;
+mod pieces;
 mod pool;
 mod redirect;
 mod settings;
@@ -17,6 +18,8 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use highwater_core::{Failure, FailureKind};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+
+use crate::Held;
 
 pub use client::HttpTransport;
 pub use settings::{Deadlines, PoolLimits, Redirects, Roots, SetupError, TransportSettings};
@@ -69,9 +72,17 @@ impl Request {
 }
 
 /// An answer with its whole body, decompressed, within the size bound.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Response {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Bytes,
+    /// The memory it takes up, where that is bounded.
+    pub held: Option<Held>,
+}
+
+impl Response {
+    pub fn new(status: StatusCode, headers: HeaderMap, body: Bytes) -> Self {
+        Response { status, headers, body, held: None }
+    }
 }

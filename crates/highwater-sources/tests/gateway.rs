@@ -55,7 +55,7 @@ fn answer(status: u16, retry_after: Option<&str>) -> Response {
     if let Some(text) = retry_after {
         headers.insert("retry-after", text.parse().unwrap());
     }
-    Response { status: StatusCode::from_u16(status).unwrap(), headers, body: Bytes::from_static(b"body") }
+    Response::new(StatusCode::from_u16(status).unwrap(), headers, Bytes::from_static(b"body"))
 }
 
 struct World {

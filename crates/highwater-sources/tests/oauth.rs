@@ -37,7 +37,7 @@ impl Transport for Script {
                 return Err(Failure::new(FailureKind::Connect, "refused"));
             }
             let status = StatusCode::from_u16(status).unwrap();
-            Ok(Response { status, headers: HeaderMap::new(), body: body.into() })
+            Ok(Response::new(status, HeaderMap::new(), body.into()))
         })
     }
 }

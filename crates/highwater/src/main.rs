@@ -1,5 +1,6 @@
 //! The `highwater` command.
 
+mod allocators;
 mod args;
 mod arrange;
 mod commands;

@@ -1,11 +1,14 @@
 //! From configuration to a source: the way to the remote, its throttle, and who may ask.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use highwater_core::throttle::{InFlight, OnSlow, Rate, Settings as ThrottleSettings, Window};
 use highwater_engine::Entropy;
 use highwater_sources::{
-    Clock, Deadlines, Decoding, Gateway, Hn, HttpTransport, Source, TransportSettings,
+    Clock, Deadlines, Decoding, Gateway, Hn, HttpTransport, Memory, Source, TransportSettings,
     gmail::{Gmail, GmailSettings, Mailbox, Policy},
 };
 use highwater_store::{MailboxId, Store};
@@ -42,6 +45,8 @@ const HN: Pace = Pace {
 const GMAIL_IN_FLIGHT: InFlight = InFlight { start: 4, max: 32 };
 /// A message of 150 MB in base64 within JSON.
 const MAIL_BODY_MAX: usize = 256 * 1024 * 1024;
+/// Of all mailboxes together: with what is not counted, and with the database's own, less than 200 MB.
+static MAIL_MEMORY: LazyLock<Memory> = LazyLock::new(|| Memory::new(64 * 1024 * 1024));
 
 impl Pace {
     fn of(source: &SourceConfig) -> Pace {
@@ -91,7 +96,8 @@ fn build_gmail(
     entropy: &Entropy,
 ) -> Result<Arc<dyn Source>, Trouble> {
     let deadlines = Deadlines { total: Duration::from_secs(600), ..Deadlines::default() };
-    let transport = TransportSettings { body_max: MAIL_BODY_MAX, deadlines, ..TransportSettings::default() };
+    let memory = Some(MAIL_MEMORY.clone());
+    let transport = TransportSettings { body_max: MAIL_BODY_MAX, memory, deadlines, ..TransportSettings::default() };
     let gateway = gateway(source, &config.base_url, transport, clock, entropy)?;
     let mailbox = MailboxId::new(&config.org, &config.account);
     let settings = GmailSettings {

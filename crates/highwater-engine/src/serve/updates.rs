@@ -221,7 +221,7 @@ impl Service {
             Ok(answers) => answers,
             Err(failure) => {
                 let fetched = Fetched::Failed(failure);
-                keys.iter().map(|key| Answer { key: key.clone(), fetched: fetched.clone() }).collect()
+                keys.iter().map(|key| Answer::new(key.clone(), fetched.clone())).collect()
             }
         };
         let strike = self.guard.observe(&answers, clock.moment(), self.engine.now());
@@ -351,7 +351,7 @@ impl Sorted {
             strike,
             stopping: false,
         };
-        for Answer { key, fetched } in answers {
+        for Answer { key, fetched, .. } in answers {
             match fetched {
                 Fetched::Found(record) => sorted.records.push(record),
                 Fetched::Delayed { record, .. } => {

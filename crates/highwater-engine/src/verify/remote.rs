@@ -98,7 +98,7 @@ async fn compare_batch(engine: &Engine, spec: &StreamSpec, places: Vec<Key>) -> 
         let batch = match engine.source.fetch(&spec.name, &keys, &call).await {
             Ok(batch) => batch,
             Err(failure) => {
-                let failed = |key: &Key| Answer { key: key.clone(), fetched: Fetched::Failed(failure.clone()) };
+                let failed = |key: &Key| Answer::new(key.clone(), Fetched::Failed(failure.clone()));
                 keys.iter().map(failed).collect()
             }
         };

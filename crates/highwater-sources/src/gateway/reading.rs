@@ -63,7 +63,7 @@ mod tests {
 
     fn reads(status: u16, headers: &[(header::HeaderName, &str)]) -> Reading {
         let headers = headers.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect();
-        read_status(&Response { status: StatusCode::from_u16(status).unwrap(), headers, body: Bytes::new() }, NOW)
+        read_status(&Response::new(StatusCode::from_u16(status).unwrap(), headers, Bytes::new()), NOW)
     }
 
     fn throttled(seconds: u64) -> Reading {

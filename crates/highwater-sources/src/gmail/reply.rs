@@ -149,7 +149,7 @@ mod tests {
 
     fn response(status: u16, body: &str) -> Response {
         let status = StatusCode::from_u16(status).unwrap();
-        Response { status, headers: HeaderMap::new(), body: Bytes::copy_from_slice(body.as_bytes()) }
+        Response::new(status, HeaderMap::new(), Bytes::copy_from_slice(body.as_bytes()))
     }
 
     fn error(code: u16, reason: &str, message: &str) -> Response {

@@ -1,4 +1,5 @@
-//! Reads a body to its end within a bound, and undoes its compression within the same bound.
+//! Reads a body to its end within a bound, and undoes its compression within the same bound. Memory for it is asked
+//! for before it is read, or as it grows.
 
 use std::{
     io::{self, Read},
@@ -6,33 +7,94 @@ use std::{
     task::{Context, Poll},
 };
 
-use bytes::{Bytes, BytesMut};
-use flate2::read::MultiGzDecoder;
+use bytes::Bytes;
+use flate2::bufread::MultiGzDecoder;
 use futures_util::future::poll_fn;
 use highwater_core::{Failure, FailureKind};
 use http::{HeaderMap, header::CONTENT_ENCODING};
 use hyper::body::{Body, Frame, Incoming};
 
-use super::fault;
+use super::{fault, pieces::Pieces};
+use crate::{
+    Held, Memory,
+    memory::{FREE, Growth},
+};
 
-/// `drive` gives the connection below a turn, when nobody else does.
-pub(super) async fn collect(
+#[derive(Clone, Copy)]
+pub(super) struct Bounds<'a> {
+    pub(super) max: usize,
+    pub(super) memory: Option<&'a Memory>,
+}
+
+/// The body without its encoding, which goes from the headers as well, and the memory it takes up. `drive` gives the
+/// connection below a turn, when nobody else does.
+pub(super) async fn read(
+    body: Incoming,
+    headers: &mut HeaderMap,
+    bounds: Bounds<'_>,
+    drive: impl FnMut(&mut Context<'_>),
+) -> Result<(Bytes, Option<Held>), Failure> {
+    let encoding = Encoding::of(headers)?;
+    let mut growth = Growth::new(bounds.memory);
+    let pieces = collect(body, encoding, bounds.max, &mut growth, drive).await?;
+    let plain = match encoding {
+        Encoding::Identity => pieces.join(),
+        Encoding::Gzip => {
+            let said = pieces.said_length().min(bounds.max);
+            growth.reach(said, Some(said)).await;
+            gunzip(pieces, said, bounds.max)?
+        }
+    };
+    headers.remove(CONTENT_ENCODING);
+    let held = growth.finish(plain.len()).await;
+    Ok((plain, held))
+}
+
+async fn collect(
     mut body: Incoming,
+    encoding: Encoding,
     max: usize,
+    growth: &mut Growth<'_>,
     mut drive: impl FnMut(&mut Context<'_>),
-) -> Result<Bytes, Failure> {
+) -> Result<Pieces, Failure> {
     if body.size_hint().lower() > max as u64 {
         return Err(fault::too_large("the body", max));
     }
-    let mut whole = Whole::default();
+    // What is compressed says nothing of how long it will be.
+    let length = body.size_hint().exact().filter(|_| encoding == Encoding::Identity).map(|length| length as usize);
+    let mut pieces = Pieces::default();
     while !body.is_end_stream() {
         let Some(frame) = poll_fn(|cx| poll_frame(&mut body, cx, &mut drive)).await else { break };
         // What is no data are trailers, which nobody here has a use for.
         if let Ok(data) = frame.map_err(|e| fault::hyper(&e))?.into_data() {
-            whole.add(data, max)?;
+            let len = pieces.len() + data.len();
+            if len > max {
+                return Err(fault::too_large("the body", max));
+            }
+            growth.reach(len, length).await;
+            if let Some(length) = length.filter(|_| len > FREE) {
+                pieces.make_room(length);
+            }
+            pieces.add(data);
         }
     }
-    Ok(whole.finish())
+    Ok(pieces)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    Identity,
+    Gzip,
+}
+
+impl Encoding {
+    fn of(headers: &HeaderMap) -> Result<Self, Failure> {
+        match headers.get(CONTENT_ENCODING).map(|encoding| encoding.as_bytes()) {
+            None | Some(b"identity") => Ok(Encoding::Identity),
+            Some(b"gzip" | b"x-gzip") => Ok(Encoding::Gzip),
+            Some(_) => Err(Failure::new(FailureKind::Malformed, "the body has an encoding that was not asked for")),
+        }
+    }
 }
 
 pub(super) type NextFrame = Poll<Option<hyper::Result<Frame<Bytes>>>>;
@@ -51,59 +113,22 @@ pub(super) fn poll_frame(
     }
 }
 
-/// A smaller piece is copied out, which gives the connection its read buffer back: else every answer costs it a new one.
-const COPIED_BELOW: usize = 4096;
-
-#[derive(Default)]
-struct Whole {
-    first: Bytes,
-    joined: BytesMut,
-}
-
-impl Whole {
-    fn add(&mut self, data: Bytes, max: usize) -> Result<(), Failure> {
-        if self.first.len() + self.joined.len() + data.len() > max {
-            return Err(fault::too_large("the body", max));
-        }
-        if self.first.is_empty() && self.joined.is_empty() {
-            self.first = if data.len() < COPIED_BELOW { Bytes::copy_from_slice(&data) } else { data };
-            return Ok(());
-        }
-        let first = std::mem::take(&mut self.first);
-        self.joined.extend_from_slice(&first);
-        self.joined.extend_from_slice(&data);
-        Ok(())
-    }
-
-    fn finish(self) -> Bytes {
-        if self.joined.is_empty() { self.first } else { self.joined.freeze() }
-    }
-}
-
-/// Takes the encoding off the body and, with it, off the headers.
-pub(super) fn decompress(headers: &mut HeaderMap, body: Bytes, max: usize) -> Result<Bytes, Failure> {
-    let Some(encoding) = headers.get(CONTENT_ENCODING) else { return Ok(body) };
-    let plain = match encoding.as_bytes() {
-        b"identity" => body,
-        b"gzip" | b"x-gzip" => gunzip(&body, max)?,
-        _ => return Err(Failure::new(FailureKind::Malformed, "the body has an encoding that was not asked for")),
-    };
-    headers.remove(CONTENT_ENCODING);
-    Ok(plain)
-}
-
-fn gunzip(packed: &[u8], max: usize) -> Result<Bytes, Failure> {
-    if packed.is_empty() {
+/// `said` is believed only as it proves true.
+fn gunzip(packed: Pieces, said: usize, max: usize) -> Result<Bytes, Failure> {
+    if packed.len() == 0 {
         return Ok(Bytes::new());
     }
-    let mut plain = Vec::with_capacity((packed.len() * 4).min(max));
+    let mut plain = Vec::with_capacity(said.min(packed.len().saturating_mul(LIKELY_RATIO_MAX)));
     let limit = max as u64 + 1;
-    MultiGzDecoder::new(packed).take(limit).read_to_end(&mut plain).map_err(|e| unreadable(&e))?;
+    MultiGzDecoder::new(packed.into_reader()).take(limit).read_to_end(&mut plain).map_err(|e| unreadable(&e))?;
     if plain.len() > max {
         return Err(fault::too_large("the decompressed body", max));
     }
     Ok(plain.into())
 }
+
+/// JSON of many equal lines shrinks that far.
+const LIKELY_RATIO_MAX: usize = 20;
 
 fn unreadable(error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::UnexpectedEof {

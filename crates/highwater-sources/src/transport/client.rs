@@ -1,4 +1,4 @@
-//! The transport over real sockets: deadlines, redirects and decompression around the pool.
+//! The transport over real sockets: deadlines and redirects around the pool.
 
 use std::sync::OnceLock;
 
@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::{
-    OpenResponse, Request, Response, Transport, body, fault,
+    OpenResponse, Request, Response, Transport, fault,
     h2::Drivers,
     origin::{self, Origin},
     pool::{Outbound, Pool, Shared},
@@ -46,12 +46,9 @@ impl HttpTransport {
     async fn exchange(&self, request: Request) -> Result<Response, Failure> {
         let outbound = self.outbound(request)?;
         let answer = self.home.exchange(&outbound).await?;
-        let mut answer = if redirect::is_redirect(answer.status) {
-            Box::pin(self.redirected(outbound, answer)).await?
-        } else {
-            answer
-        };
-        answer.body = body::decompress(&mut answer.headers, answer.body, self.shared.settings.body_max)?;
+        if redirect::is_redirect(answer.status) {
+            return Box::pin(self.redirected(outbound, answer)).await;
+        }
         Ok(answer)
     }
 

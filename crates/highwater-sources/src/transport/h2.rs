@@ -20,6 +20,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::stream::Stream;
 
 const HEADER_BYTES_MAX: u32 = 32 * 1024;
+/// What may come in unread for one request: eight megabytes a second at thirty milliseconds.
+const STREAM_WINDOW: u32 = 256 * 1024;
+/// Windows are numbers of 31 bits.
+const STREAMS_MAX: u32 = i32::MAX.cast_unsigned() / STREAM_WINDOW;
 
 /// Where the drivers run. The one place outside the engine that spawns: nobody else can wait for all users of a
 /// connection.
@@ -55,9 +59,12 @@ pub(super) struct H2 {
 }
 
 impl H2 {
-    pub(super) async fn open(stream: Stream, drivers: &Drivers) -> hyper::Result<Self> {
+    /// All windows together are the connection's: an answer that nobody reads for a while may not keep others from coming.
+    pub(super) async fn open(stream: Stream, drivers: &Drivers, streams_max: usize) -> hyper::Result<Self> {
+        let streams = u32::try_from(streams_max).unwrap_or(STREAMS_MAX).min(STREAMS_MAX);
         let mut builder = Builder::new(drivers.clone());
-        builder.max_header_list_size(HEADER_BYTES_MAX).adaptive_window(true);
+        builder.max_header_list_size(HEADER_BYTES_MAX);
+        builder.initial_stream_window_size(STREAM_WINDOW).initial_connection_window_size(STREAM_WINDOW * streams);
         let (sender, driver) = builder.handshake(TokioIo::new(stream)).await?;
         // An error is also reported to every answer that was under way.
         hyper::rt::Executor::execute(drivers, driver);

@@ -134,20 +134,25 @@ impl Pool {
     async fn exchange_h1(&self, mut h1: Box<H1>, outbound: &Outbound) -> Result<Response, Lost> {
         let request = request(outbound, &self.headers_h1, Uri::from(outbound.path.clone()));
         let answer = timeout(self.shared.settings.deadlines.first_byte, h1.send(request)).await;
-        let (head, incoming) = self.head(answer, outbound)?.into_parts();
-        let body = body::collect(incoming, self.shared.settings.body_max, |cx| h1.drive(cx)).await?;
+        let (mut head, incoming) = self.head(answer, outbound)?.into_parts();
+        let (body, held) = body::read(incoming, &mut head.headers, self.bounds(), |cx| h1.drive(cx)).await?;
         if h1.is_reusable().await {
             self.park(h1);
         }
-        Ok(Response { status: head.status, headers: head.headers, body })
+        Ok(Response { status: head.status, headers: head.headers, body, held })
     }
 
     async fn exchange_h2(&self, mut stream: H2Stream, outbound: &Outbound) -> Result<Response, Lost> {
         let request = request(outbound, &self.headers_h2, self.origin.uri(outbound.path.clone()));
         let answer = timeout(self.shared.settings.deadlines.first_byte, stream.send(request)).await;
-        let (head, incoming) = self.head(answer, outbound)?.into_parts();
-        let body = body::collect(incoming, self.shared.settings.body_max, |_| {}).await?;
-        Ok(Response { status: head.status, headers: head.headers, body })
+        let (mut head, incoming) = self.head(answer, outbound)?.into_parts();
+        let (body, held) = body::read(incoming, &mut head.headers, self.bounds(), |_| {}).await?;
+        Ok(Response { status: head.status, headers: head.headers, body, held })
+    }
+
+    fn bounds(&self) -> body::Bounds<'_> {
+        let TransportSettings { body_max, memory, .. } = &self.shared.settings;
+        body::Bounds { max: *body_max, memory: memory.as_ref() }
     }
 
     fn head(
@@ -193,7 +198,9 @@ impl Pool {
             let h1 = H1::open(stream).await.map_err(|e| fault::hyper(&e))?;
             return Ok(Connection::H1(Box::new(h1)));
         }
-        let h2 = H2::open(stream, &self.shared.drivers).await.map_err(|e| fault::hyper(&e))?;
+        let h2 = H2::open(stream, &self.shared.drivers, self.shared.settings.pool.streams_max)
+            .await
+            .map_err(|e| fault::hyper(&e))?;
         let stream = h2.claim(usize::MAX).expect("a new connection has a free stream");
         self.parked().shared.push(h2);
         Ok(Connection::H2(stream))

@@ -4,12 +4,16 @@ use std::time::Duration;
 
 use rustls::pki_types::CertificateDer;
 
+use crate::Memory;
+
 #[derive(Clone, Debug)]
 pub struct TransportSettings {
     pub deadlines: Deadlines,
     pub pool: PoolLimits,
     /// The most bytes of a body, compressed and again decompressed.
     pub body_max: usize,
+    /// What bodies share with each other, and with whatever becomes of them.
+    pub memory: Option<Memory>,
     pub redirects: Redirects,
     pub roots: Roots,
 }
@@ -20,6 +24,7 @@ impl Default for TransportSettings {
             deadlines: Deadlines::default(),
             pool: PoolLimits::default(),
             body_max: 8 * 1024 * 1024,
+            memory: None,
             redirects: Redirects::SameOrigin,
             roots: Roots::Native,
         }

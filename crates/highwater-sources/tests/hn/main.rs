@@ -39,7 +39,7 @@ impl Transport for Table {
         self.requests.fetch_add(1, Ordering::Relaxed);
         let (status, body) = self.answers.get(&request.path).cloned().unwrap_or((404, String::new()));
         let status = StatusCode::from_u16(status).unwrap();
-        async move { Ok(Response { status, headers: HeaderMap::new(), body: Bytes::from(body) }) }.boxed()
+        async move { Ok(Response::new(status, HeaderMap::new(), Bytes::from(body))) }.boxed()
     }
 }
 

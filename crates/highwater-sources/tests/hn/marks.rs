@@ -25,7 +25,7 @@ impl Transport for Marked {
         let headers = HeaderMap::from_iter([(http::header::ETAG, self.mark.clone())]);
         let status = if is_known { StatusCode::NOT_MODIFIED } else { StatusCode::OK };
         let body = if is_known { Bytes::new() } else { Bytes::from_static(self.body.as_bytes()) };
-        async move { Ok(Response { status, headers, body }) }.boxed()
+        async move { Ok(Response::new(status, headers, body)) }.boxed()
     }
 }
 

@@ -23,6 +23,7 @@ use self::{
     watch::{Service, Watched},
 };
 use crate::{
+    allocators,
     args::{Global, ServeArgs},
     arrange::arrange,
     commands::sync::chosen,
@@ -38,6 +39,7 @@ use crate::{
 pub(super) async fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
     let settings = Settings::load(global)?;
     let sources = chosen(&settings, &args.sources)?;
+    allocators::set_up(&sources);
     let mut serve = settings.config.serve.clone();
     serve.listen = args.listen.unwrap_or(serve.listen);
     let rules = rules(&serve)?;

@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    allocators,
     args::{Global, SyncArgs},
     arrange::arrange,
     commands::status::{place, stream_json},
@@ -26,6 +27,7 @@ pub(super) async fn run(global: &Global, args: &SyncArgs) -> anyhow::Result<Exit
     let request = request(args, Clock::system().now())?;
     let settings = Settings::load(global)?;
     let sources = chosen(&settings, &args.sources)?;
+    allocators::set_up(&sources);
     let signals = Signals::listen()?;
     let store = settings.open_store(Access::Write).await?;
     let stop = CancellationToken::new();

@@ -5,6 +5,7 @@ mod desk;
 mod doors;
 mod kill;
 mod letters;
+mod memory;
 mod mirror;
 mod proof;
 mod secrets;

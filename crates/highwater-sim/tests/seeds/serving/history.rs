@@ -97,7 +97,7 @@ struct OneBody(Arc<Mutex<bytes::Bytes>>);
 impl Transport for OneBody {
     fn send(&self, _: Request) -> BoxFuture<'_, Result<Response, Failure>> {
         let body = self.0.lock().unwrap().clone();
-        Box::pin(async { Ok(Response { status: http::StatusCode::OK, headers: http::HeaderMap::new(), body }) })
+        Box::pin(async { Ok(Response::new(http::StatusCode::OK, http::HeaderMap::new(), body)) })
     }
 }
 

@@ -79,7 +79,7 @@ mod tests {
         let kind = |status: u16, reason: &str| {
             let body = format!(r#"{{"error":{{"errors":[{{"reason":"{reason}","message":"canary"}}]}}}}"#).into();
             let status = StatusCode::from_u16(status).unwrap();
-            let failure = refused(&Response { status, headers: http::HeaderMap::new(), body });
+            let failure = refused(&Response::new(status, http::HeaderMap::new(), body));
             assert!(!failure.message.contains("canary"), "{failure}");
             failure.kind
         };

@@ -61,7 +61,7 @@ impl Pool {
             let h1 = H1::open(stream).await.map_err(|e| fault::hyper(&e))?;
             return Ok(Connection::H1(Box::new(h1)));
         }
-        let h2 = H2::open(stream, drivers).await.map_err(|e| fault::hyper(&e))?;
+        let h2 = H2::open(stream, drivers, 1).await.map_err(|e| fault::hyper(&e))?;
         Ok(Connection::H2(h2.claim(1).expect("a new connection has a free stream")))
     }
 }
