@@ -1,3 +1,5 @@
+//! Answers of all sizes at once: within the bound, and to their end.
+
 use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
