@@ -40,7 +40,8 @@ pub(super) async fn read(
     let plain = match encoding {
         Encoding::Identity => pieces.join(),
         Encoding::Gzip => {
-            let said = pieces.said_length().min(bounds.max);
+            // What was cut off ends in anything: believed, it would wait for all memory there is.
+            let said = pieces.said_length().min(pieces.len().saturating_mul(LIKELY_RATIO_MAX)).min(bounds.max);
             growth.reach(said, Some(said)).await;
             gunzip(pieces, said, bounds.max)?
         }
@@ -118,7 +119,7 @@ fn gunzip(packed: Pieces, said: usize, max: usize) -> Result<Bytes, Failure> {
     if packed.len() == 0 {
         return Ok(Bytes::new());
     }
-    let mut plain = Vec::with_capacity(said.min(packed.len().saturating_mul(LIKELY_RATIO_MAX)));
+    let mut plain = Vec::with_capacity(said);
     let limit = max as u64 + 1;
     MultiGzDecoder::new(packed.into_reader()).take(limit).read_to_end(&mut plain).map_err(|e| unreadable(&e))?;
     if plain.len() > max {

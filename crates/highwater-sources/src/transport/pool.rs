@@ -10,7 +10,7 @@ use std::sync::{
 
 use bytes::Bytes;
 use highwater_core::{Failure, Moment};
-use http::{HeaderMap, HeaderValue, Method, Uri, header, uri::PathAndQuery};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header, uri::PathAndQuery};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use tokio::time::{error::Elapsed, timeout};
@@ -135,7 +135,7 @@ impl Pool {
         let request = request(outbound, &self.headers_h1, Uri::from(outbound.path.clone()));
         let answer = timeout(self.shared.settings.deadlines.first_byte, h1.send(request)).await;
         let (mut head, incoming) = self.head(answer, outbound)?.into_parts();
-        let (body, held) = body::read(incoming, &mut head.headers, self.bounds(), |cx| h1.drive(cx)).await?;
+        let (body, held) = body::read(incoming, &mut head.headers, self.bounds(head.status), |cx| h1.drive(cx)).await?;
         if h1.is_reusable().await {
             self.park(h1);
         }
@@ -146,13 +146,14 @@ impl Pool {
         let request = request(outbound, &self.headers_h2, self.origin.uri(outbound.path.clone()));
         let answer = timeout(self.shared.settings.deadlines.first_byte, stream.send(request)).await;
         let (mut head, incoming) = self.head(answer, outbound)?.into_parts();
-        let (body, held) = body::read(incoming, &mut head.headers, self.bounds(), |_| {}).await?;
+        let (body, held) = body::read(incoming, &mut head.headers, self.bounds(head.status), |_| {}).await?;
         Ok(Response { status: head.status, headers: head.headers, body, held })
     }
 
-    fn bounds(&self) -> body::Bounds<'_> {
+    /// An answer that says no holds no memory: whoever gets it often waits before it is dropped, for another answer.
+    fn bounds(&self, status: StatusCode) -> body::Bounds<'_> {
         let TransportSettings { body_max, memory, .. } = &self.shared.settings;
-        body::Bounds { max: *body_max, memory: memory.as_ref() }
+        body::Bounds { max: *body_max, memory: memory.as_ref().filter(|_| status.is_success()) }
     }
 
     fn head(

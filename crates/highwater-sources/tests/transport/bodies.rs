@@ -4,7 +4,7 @@ use std::io::Write;
 
 use flate2::{Compression, write::GzEncoder};
 use highwater_core::FailureKind;
-use highwater_sources::{HttpTransport, TransportSettings};
+use highwater_sources::{HttpTransport, Memory, TransportSettings};
 
 use crate::{
     get, get_failure,
@@ -91,4 +91,22 @@ async fn nothing_may_be_larger_than_its_bound() {
     assert_eq!(failure_of(with_headers(&header, "")).await, FailureKind::TooLarge);
     let headers: String = (0..1_000).map(|n| format!("X-{n}: secret\r\n")).collect();
     assert_eq!(failure_of(with_headers(&headers, "")).await, FailureKind::TooLarge);
+}
+
+/// Room that is held is not waited for by anybody who need not.
+#[tokio::test]
+async fn an_answer_that_was_cut_or_says_no_waits_for_no_memory() {
+    let settings = TransportSettings { memory: Some(Memory::new(4 << 20)), ..TransportSettings::default() };
+    let bounded = |url: &str| HttpTransport::new(url, settings.clone()).unwrap();
+    let server = Server::replying(ok("kept")).await;
+    let kept = get(&bounded(&server.url), "/").await.unwrap();
+    assert!(kept.held.is_some());
+    let noise: Vec<u8> = (0..5_000_u32).flat_map(|n| (n * n).to_le_bytes()).collect();
+    let mut cut = gzip(&noise);
+    cut.truncate(6_000);
+    cut[5_996..].fill(0xff);
+    let cut = Server::replying(with_headers(GZIP, cut)).await;
+    assert_ne!(get_failure(&bounded(&cut.url)).await, FailureKind::Timeout);
+    let no = Server::replying("HTTP/1.1 401 Unauthorized\r\nContent-Length: 4\r\n\r\nbody").await;
+    assert!(get(&bounded(&no.url), "/").await.unwrap().held.is_none());
 }
