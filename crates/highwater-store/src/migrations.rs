@@ -23,6 +23,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 3, name: "mailboxes", sql: include_str!("migrations/0003_mailboxes.sql") },
     Migration { version: 4, name: "mail", sql: include_str!("migrations/0004_mail.sql") },
     Migration { version: 5, name: "told", sql: include_str!("migrations/0005_told.sql") },
+    Migration { version: 6, name: "looker", sql: include_str!("migrations/0006_looker.sql") },
 ];
 
 /// How a database spells the words in braces.
@@ -44,6 +45,9 @@ pub(crate) const SQLITE: &Dialect = &[
     ("{rowless}", "STRICT, WITHOUT ROWID"),
     ("{busy}", ""),
     ("{mirror}", ""),
+    ("{each_element}", "json_each(content.body, '$.dashboard_elements') AS element"),
+    ("{each_field}", "json_each(asked.query, '$.fields') AS field"),
+    ("{each_filter}", "json_each(asked.query, '$.filters') AS filter"),
 ];
 
 /// A row is rewritten beside its old self if its page has room, and then no index has to know (HOT). A refetch moves the
@@ -65,6 +69,21 @@ pub(crate) const POSTGRES: &Dialect = &[
     ("{rowless}", ""),
     ("{busy}", "WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500)"),
     ("{mirror}", "WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05)"),
+    (
+        "{each_element}",
+        "jsonb_array_elements(CASE jsonb_typeof(content.body -> 'dashboard_elements')
+            WHEN 'array' THEN content.body -> 'dashboard_elements' END) AS element (value)",
+    ),
+    (
+        "{each_field}",
+        "jsonb_array_elements_text(CASE jsonb_typeof(asked.query -> 'fields')
+            WHEN 'array' THEN asked.query -> 'fields' END) AS field (value)",
+    ),
+    (
+        "{each_filter}",
+        "jsonb_object_keys(CASE jsonb_typeof(asked.query -> 'filters')
+            WHEN 'object' THEN asked.query -> 'filters' END) AS filter (key)",
+    ),
 ];
 
 /// A step as the database remembers it.

@@ -13,7 +13,7 @@ use highwater_core::{
 };
 use highwater_store::{
     AlertNote, Content, CopyProgress, CopyReport, Durability, EndWindow, ErrorKind, LiveCommit, MailboxId, Mode,
-    NewWindow, OpenOptions, PostgresOptions, PostgresStore, RunEnd, RunOutcome, RunStart, ShareAsk, SqliteStore, Store,
+    NewWindow, OpenOptions, PostgresOptions, PostgresStore, RunEnd, RunOutcome, RunStart, RunTallies, ShareAsk, SqliteStore, Store,
     StoreError, Tidings, copy,
     suite::{
         Lab, Scene, item,
@@ -63,6 +63,7 @@ async fn fill(store: Arc<dyn Store>) -> Scene {
             outcome,
             items: 7,
             requests: 9,
+            tallies: RunTallies::default(),
             at: at(3),
         };
         store.end_run(&end).await.unwrap();
