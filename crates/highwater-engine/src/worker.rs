@@ -24,11 +24,11 @@ pub(crate) enum JobEnd {
     Committed {
         batch: BatchCounts,
         closed: Option<Closed>,
+        /// What came to light when all was thought to be done.
+        more: Vec<Job>,
     },
     /// The run is stopping: what was in hand is committed, the rest was not asked for.
-    Interrupted {
-        batch: BatchCounts,
-    },
+    Interrupted { batch: BatchCounts },
     /// Somebody else has the segment now.
     LeaseLost,
 }
@@ -104,8 +104,14 @@ impl Worker {
             marks = marks.unshown();
             self.engine.world.clock.sleep(ASK_AGAIN).await;
         }
-        let closed = if work.finish_job(job) { self.close(work).await? } else { None };
-        Ok(JobEnd::Committed { batch, closed })
+        let mut more = Vec::new();
+        if work.finish_job(job) {
+            more = self.recheck(work).await?;
+            if more.is_empty() {
+                return Ok(JobEnd::Committed { batch, closed: self.close(work).await?, more });
+            }
+        }
+        Ok(JobEnd::Committed { batch, closed: None, more })
     }
 
     /// One look at the keys of a job, as it is to be written.
@@ -136,10 +142,13 @@ impl Worker {
             return Ok(job.keys.iter().map(|key| Answer { key: key.clone(), fetched: fetched.clone() }).collect());
         }
         let call = Call { tags, ..Call::new(job.lane, beat.clone()) };
-        let answers =
-            self.engine.source.fetch(&self.stream.spec.name, &job.keys, &call).await.map_err(JobError::Batch)?;
+        let answers = self.engine.source.fetch(&self.stream.spec.name, &job.keys, &call).await;
+        let answers = answers.map_err(|failure| match failure.kind {
+            FailureKind::Spent => JobError::Account(failure),
+            _ => JobError::Batch(failure),
+        })?;
         let unusable = answers.iter().find_map(|answer| match &answer.fetched {
-            Fetched::Failed(failure) if failure.kind == FailureKind::Credentials => Some(failure),
+            Fetched::Failed(failure) if is_end(failure.kind) => Some(failure),
             _ => None,
         });
         if let Some(failure) = unusable {
@@ -172,6 +181,12 @@ impl Worker {
                         sorted.settlements.push(settlement);
                     }
                     sorted.records.push(record);
+                }
+                Fetched::Absent if work.snapshot.as_ref().is_some_and(|snapshot| snapshot.doubts_absence) => {
+                    let failure = Failure::new(FailureKind::Vanished, TOO_MANY);
+                    let settlement = judge.failure(key, &history, &failure, strike);
+                    self.tell(&settlement, failure.kind);
+                    sorted.settlements.push(settlement);
                 }
                 Fetched::Absent if work.is_stored(&key) && self.stream.spec.vanished.is_some() => {
                     self.engine.emit(Event::Vanished { key: key.clone() });
@@ -230,7 +245,8 @@ impl Worker {
             let spared = judge.failure(key, &history, failure, Strike::Outage);
             return Settlement { verdict: Verdict::Retry { at: judge.now + LAST_CHANCE }, ..spared };
         }
-        if settlement.verdict == Verdict::Dead && work.purpose == Purpose::Catchup && work.is_stored(&key) {
+        let is_old_enough = work.purpose == Purpose::Catchup && work.snapshot.is_none();
+        if settlement.verdict == Verdict::Dead && is_old_enough && work.is_stored(&key) {
             // A body is stored; that it could not be had again is told, and no reason to hold the frontier.
             return settled(key, history);
         }
@@ -368,6 +384,13 @@ impl Worker {
         JobEnd::LeaseLost
     }
 }
+
+/// The account cannot be used any more, or may not.
+fn is_end(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Credentials | FailureKind::Spent)
+}
+
+const TOO_MANY: &str = "gone, as is more than what is left of its kind: deleted, or hidden from this account";
 
 /// Each waits for the disk, or for a store far away.
 const BLOBS_AT_ONCE: usize = 8;

@@ -13,8 +13,8 @@ use highwater_core::{
 };
 use highwater_store::{
     AlertNote, Content, CopyProgress, CopyReport, Durability, EndWindow, ErrorKind, LiveCommit, MailboxId, Mode,
-    NewWindow, OpenOptions, PostgresOptions, PostgresStore, RunEnd, RunOutcome, RunStart, RunTallies, ShareAsk, SqliteStore, Store,
-    StoreError, Tidings, copy,
+    NewWindow, OpenOptions, PostgresOptions, PostgresStore, RunEnd, RunOutcome, RunStart, RunTallies, ShareAsk,
+    SqliteStore, Store, StoreError, Tidings, copy,
     suite::{
         Lab, Scene, item,
         mail::{ANN, ZOE, message, with_bytes},
