@@ -154,6 +154,22 @@ impl StreamContext {
         }
     }
 
+    /// Keys that may be asked for at once: where a snapshot is taken, a job is about one request.
+    pub(crate) fn keys_fetching(&self, settings: &EngineSettings) -> usize {
+        match self.spec.density {
+            Density::Snapshot(_) => settings.sizes.in_flight as usize * self.policy.job_size,
+            _ => settings.keys_fetching(self.policy.job_size),
+        }
+    }
+
+    /// Jobs at work at once, those that fetch and those that are being committed.
+    pub(crate) fn jobs_max(&self, settings: &EngineSettings) -> usize {
+        match self.spec.density {
+            Density::Snapshot(_) => 2 * settings.sizes.in_flight as usize + 8,
+            _ => settings.jobs_max(self.policy.job_size),
+        }
+    }
+
     pub(crate) fn segment_size(&self) -> u64 {
         self.segment_size.load(Ordering::Relaxed)
     }

@@ -74,7 +74,7 @@ impl Worker {
 
     /// Beside others that meet the same remote: what befalls all of them at once is seen as one.
     pub(crate) fn guarded(engine: Engine, stream: Arc<StreamContext>, guard: Arc<Guard>) -> Self {
-        let keys = engine.settings.keys_fetching(stream.policy.job_size);
+        let keys = stream.keys_fetching(&engine.settings);
         Worker { engine, stream, guard, turns: Turns::new(keys), second_look: SecondLook::ByMark }
     }
 

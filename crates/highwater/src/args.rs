@@ -164,7 +164,9 @@ Examples:
   highwater sync hn --last 10000           only the newest 10,000 ids (later syncs go on from there)
   highwater sync hn --from 1 --to 500000   a range of ids, both ends included
   highwater sync hn --since 2024-01-31     everything posted since then (UTC; or 2024-01-31T18:00:00Z)
-  highwater sync hn --force --last 1000    fetch the newest 1,000 again and count what differed";
+  highwater sync hn --force --last 1000    fetch the newest 1,000 again and count what differed
+  highwater sync bi                        a Looker instance as it is now, with what changed since the last time
+  highwater sync bi --plan                 how many calls that would take, for the price of the lists";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SyncArgs {
@@ -186,6 +188,9 @@ pub(crate) struct SyncArgs {
     /// Fetch again what is stored already, and count what differed
     #[arg(long)]
     pub(crate) force: bool,
+    /// Looker: list what there is, fetch nothing, and say how many calls a sync would make
+    #[arg(long, conflicts_with = "force")]
+    pub(crate) plan: bool,
 }
 
 const SERVE_EXAMPLES: &str = "\

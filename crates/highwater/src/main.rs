@@ -5,6 +5,7 @@ mod commands;
 mod config;
 mod credentials;
 mod exit;
+mod instance;
 mod keyring;
 mod location;
 mod mailbox;

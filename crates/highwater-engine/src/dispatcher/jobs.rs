@@ -32,7 +32,7 @@ impl Running {
 
 impl Dispatcher {
     pub(super) fn jobs_max(&self) -> usize {
-        self.worker.engine.settings.jobs_max(self.worker.stream.policy.job_size)
+        self.worker.stream.jobs_max(&self.worker.engine.settings)
     }
 
     pub(super) fn start_jobs(&mut self) {

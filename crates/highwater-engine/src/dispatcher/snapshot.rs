@@ -33,10 +33,12 @@ struct Row {
 
 type Rows = BTreeMap<Key, Row>;
 
-pub(super) async fn prepare(worker: &Worker, claimed: Claimed, renewal: Renewal) -> Result<Prepared> {
+pub(super) async fn prepare(worker: &Worker, mut claimed: Claimed, renewal: Renewal) -> Result<Prepared> {
     let (segment, span) = (claimed.lease.segment, claimed.span);
+    let is_all_due = claimed.due.iter().any(|exception| exception.key == Key::from(ALL));
+    claimed.due.retain(|exception| exception.key != Key::from(ALL));
     let due: Vec<Key> = claimed.due.iter().map(|exception| exception.key.clone()).collect();
-    let (open, known, snapshot) = if claimed.rest().is_empty() {
+    let (open, known, snapshot) = if claimed.rest().is_empty() && !is_all_due {
         // Listed twice already: only what is to be tried again is left.
         (Vec::new(), look_up(worker, due).await?, SnapshotWork::default())
     } else {
