@@ -19,6 +19,9 @@ use crate::{Answer, Call, Fetched, GatewayError, escape::escaped};
 /// Fewer than this that a page has not shown are asked for one by one.
 const FEW: usize = 3;
 
+/// A server may show fewer rows than it is asked for.
+const LOOKS_MAX: u32 = 20;
+
 /// What became of some keys.
 type Heard = Result<Vec<Answer>, Failure>;
 
@@ -76,20 +79,27 @@ impl Looker {
     /// A page with the row before, which tells whether rows have moved. What it does not show is asked for again.
     async fn from_page(&self, kind: &'static Kind, census: &Census, window: Window, call: &Call) -> Heard {
         let mut answers = Vec::new();
-        let mut missing = window.keys.clone();
-        for look in 0..2 {
+        let (number, mut missing) = (window.section, window.keys);
+        for _ in 0..LOOKS_MAX {
+            let window = spanned(census, number, &missing);
             let shown = match self.page(kind, census, &window, &missing, call).await {
                 Ok(shown) => shown,
-                Err(GatewayError::Stopped(_)) => return Ok(skipped(window.keys)),
+                Err(GatewayError::Stopped(_)) => {
+                    answers.extend(skipped(missing));
+                    return Ok(answers);
+                }
                 Err(GatewayError::Failed(failure)) if failure.kind == FailureKind::Forbidden => {
-                    return Ok(window.keys.into_iter().map(|key| failed(key, &failure)).collect());
+                    answers.extend(missing.into_iter().map(|key| failed(key, &failure)));
+                    return Ok(answers);
                 }
                 Err(GatewayError::Failed(failure)) if failure.kind == FailureKind::NotFound => break,
                 Err(GatewayError::Failed(failure)) => return Err(failure),
             };
-            missing.retain(|key| !shown.answers.iter().any(|answer| answer.key == *key));
+            let is_of_use = shown.has_moved || !shown.answers.is_empty();
+            let found: HashSet<&Key> = shown.answers.iter().map(|answer| &answer.key).collect();
+            missing.retain(|key| !found.contains(key));
             answers.extend(shown.answers);
-            if missing.len() <= FEW || !shown.has_moved || look > 0 {
+            if missing.len() <= FEW || !is_of_use {
                 break;
             }
         }
@@ -284,6 +294,13 @@ fn windows(mut places: Vec<(usize, usize, Key)>, page: usize) -> Vec<Window> {
         }
     }
     windows
+}
+
+/// The stretch of a section in which these keys are.
+fn spanned(census: &Census, section: usize, keys: &[Key]) -> Window {
+    let places = || keys.iter().filter_map(|key| census.place(section, key));
+    let (first, last) = (places().min().unwrap_or(0), places().max().unwrap_or(0));
+    Window { section, first, last, keys: Vec::new() }
 }
 
 /// Requests that these keys would take.

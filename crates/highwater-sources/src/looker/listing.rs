@@ -1,6 +1,9 @@
 //! Lists: in one answer where there is such a one, else page by page until an empty one.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -105,7 +108,7 @@ impl Looker {
         Ok(Section::new(path, sorted(&ids, order)))
     }
 
-    /// Ids page by page, each beginning with the last row of the one before, until one has nothing else.
+    /// Ids page by page, each with the last row of the one before, until one has nothing new.
     async fn walked(&self, path: String, call: &Call) -> Result<Section, Failure> {
         for _ in 0..WALKS_MAX {
             if let Some(ids) = self.walk(&path, call).await? {
@@ -116,19 +119,20 @@ impl Looker {
         Err(Failure::new(FailureKind::Broken, message))
     }
 
-    /// None if rows moved meanwhile.
+    /// None if rows moved meanwhile. A short page is not the last: rows that may not be seen can be missing from it.
     async fn walk(&self, path: &str, call: &Call) -> Result<Option<Vec<Key>>, Failure> {
-        let mut ids: Vec<Key> = Vec::new();
+        let (mut ids, mut seen) = (Vec::<Key>::new(), HashSet::new());
         loop {
             let offset = ids.len().saturating_sub(1);
             let page = format!("{path}sorts=id&fields=id&limit={IDS_PAGE}&offset={offset}");
             let found = listed_ids(&self.list(&page, call).await?, path)?;
-            let overlaps = ids.is_empty() || found.first() == ids.last();
-            match (found.is_empty(), overlaps) {
-                (true, true) => return Ok(Some(ids)),
-                (true, false) | (false, false) => return Ok(None),
-                (false, true) if !ids.is_empty() && found.len() == 1 => return Ok(Some(ids)),
-                (false, true) => ids.extend(found.into_iter().skip(usize::from(offset > 0 || !ids.is_empty()))),
+            if ids.last().is_some_and(|last| !found.contains(last)) {
+                return Ok(None);
+            }
+            let before = ids.len();
+            ids.extend(found.into_iter().filter(|id| seen.insert(id.clone())));
+            if ids.len() == before {
+                return Ok(Some(ids));
             }
         }
     }
