@@ -8,6 +8,7 @@ mod dice;
 mod fault;
 pub mod gmail;
 pub mod hn;
+mod params;
 pub mod plan;
 mod quota;
 pub mod rng;
