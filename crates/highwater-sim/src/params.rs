@@ -23,6 +23,14 @@ impl Params {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    pub(crate) fn push(&mut self, name: &str, value: impl Into<String>) {
+        self.0.push((name.to_owned(), value.into()));
+    }
+
     /// Everything that makes two requests ask the same but for the page.
     pub(crate) fn fingerprint(&self) -> u64 {
         let telling = self.0.iter().filter(|(name, _)| !matches!(name.as_str(), "pageToken" | "maxResults"));
