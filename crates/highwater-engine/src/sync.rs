@@ -118,8 +118,9 @@ impl Engine {
 
     async fn sync_streams(&self, request: &SyncRequest, log: &mut RunLog) -> Result<Vec<SyncReport>> {
         let mut reports: Vec<SyncReport> = Vec::new();
+        let round = snapshot::round(self).await?;
         for spec in self.source.streams().iter().filter(|spec| spec.follows == Following::Sync) {
-            let run = Run::begin(self, spec);
+            let run = Run::begin(self, spec, round);
             // What ended the one before ends this as well.
             let report = match reports.last().map(|report| &report.ending).filter(|ending| ending.is_for_all()) {
                 Some(ending) => run.not_begun(ending.clone()).await?,
@@ -160,15 +161,17 @@ struct Worked {
 struct Run<'a> {
     engine: &'a Engine,
     stream: Arc<StreamContext>,
+    /// Of snapshots: as of when all streams are to be seen.
+    round: Position,
     began: Moment,
     requests_before: u64,
 }
 
 impl<'a> Run<'a> {
-    fn begin(engine: &'a Engine, spec: &StreamSpec) -> Run<'a> {
+    fn begin(engine: &'a Engine, spec: &StreamSpec, round: Position) -> Run<'a> {
         let stream = Arc::new(StreamContext::new(engine, spec));
         let requests_before = engine.source.gateway().traffic().requests;
-        Run { engine, stream, began: engine.world.clock.moment(), requests_before }
+        Run { engine, stream, round, began: engine.world.clock.moment(), requests_before }
     }
 
     async fn work(&self, request: &SyncRequest) -> Result<Worked> {
@@ -251,8 +254,10 @@ impl<'a> Run<'a> {
         let explained: u64 = explained.into_iter().map(|state| counts.exceptions_in(state)).sum();
         let target = if row.span.is_empty() { head } else { row.span.end() };
         let followed = self.engine.steady(|| self.engine.store.followed(&self.stream.id)).await?;
+        // A snapshot is of about as much as the last one.
+        let is_snapshot = matches!(self.stream.spec.density, Density::Snapshot(_));
         self.engine.emit(Event::RunStarted {
-            expected: followed.expected,
+            expected: followed.expected.or_else(|| is_snapshot.then_some(row.stored.max(1))),
             stream: self.stream.id.clone(),
             origin: row.span.start(),
             frontier: row.frontier,

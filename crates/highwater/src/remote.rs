@@ -58,6 +58,8 @@ const LOOKER: Pace = Pace {
 /// Lists that are not paged may be long, and take their time.
 const LIST_MAX: usize = 256 * 1024 * 1024;
 const LIST_PATIENCE: Duration = Duration::from_secs(600);
+/// As the SDK has it.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(120);
 
 /// How many requests one user may have under way is written nowhere; ten were seen to be too many.
 const GMAIL_IN_FLIGHT: InFlight = InFlight { start: 4, max: 32 };
@@ -145,8 +147,8 @@ fn build_looker(
     entropy: &Entropy,
 ) -> Result<Arc<dyn Source>, Trouble> {
     let Instance { base_url, key, verifies, timeout } = Instance::find(&source.name, config)?;
-    let patience = timeout.unwrap_or(LIST_PATIENCE);
-    let deadlines = Deadlines { first_byte: patience, total: patience, ..Deadlines::default() };
+    let first_byte = timeout.unwrap_or(ANSWER_PATIENCE);
+    let deadlines = Deadlines { first_byte, total: first_byte.max(LIST_PATIENCE), ..Deadlines::default() };
     let roots = if verifies { Roots::Native } else { Roots::Anybody };
     let settings = TransportSettings { body_max: LIST_MAX, deadlines, roots, ..TransportSettings::default() };
     let transport = transport(source, &base_url, settings)?;

@@ -205,8 +205,9 @@ async fn patiently(worker: &Worker, span: Span, look: Look) -> Result<Result<Opt
             Err(failure) => failure,
         };
         attempt += 1;
-        let is_over =
-            attempt >= engine.settings.retry.attempts || clock.moment().since(began) >= engine.settings.patience.retry;
+        // What is wrong with the question itself is so the next time as well.
+        let attempts = if failure.kind == FailureKind::Status { 2 } else { engine.settings.retry.attempts };
+        let is_over = attempt >= attempts || clock.moment().since(began) >= engine.settings.patience.retry;
         match failure.kind {
             FailureKind::Credentials | FailureKind::Spent | FailureKind::Redirect => return Err(failure.into()),
             FailureKind::Connect if is_over => return Err(failure.into()),

@@ -1,67 +1,85 @@
-//! Catching up with a remote that is mirrored as a whole: what an earlier run began is finished, or everything is looked
-//! at anew.
+//! Catching up with a remote that is mirrored as a whole: all its streams are seen as they are at one time, or later. A
+//! round that an earlier run began and did not end is gone on with; otherwise everything is looked at anew.
 
 use std::time::Duration;
 
-use highwater_core::{Position, Purpose, SegmentStatus, Span};
-use highwater_store::Plan;
+use highwater_core::{Event, Position, Purpose, SegmentStatus, Span};
+use highwater_sources::Density;
+use highwater_store::{Plan, StreamRow};
 
 use super::{Run, Worked};
 use crate::{
+    Engine,
     dispatcher::{Dispatcher, DrainEnd, Scope},
     error::Result,
 };
 
-/// What an interrupted run has found is good enough for so long; after that everything is looked at again when it is
-/// finished.
-const GOOD_FOR: Duration = Duration::from_secs(3600);
-/// Two runs in the same second are told apart by waiting for the next.
+/// What an interrupted round has found is good enough for so long; after that a new one is begun.
+const GOOD_FOR: i64 = 3600;
+/// Two rounds in the same second are told apart by waiting for the next.
 const WAIT_MAX: i64 = 2;
+
+/// The time as of which all streams are to be seen.
+pub(super) async fn round(engine: &Engine) -> Result<Position> {
+    let specs = engine.source.streams().iter().filter(|spec| matches!(spec.density, Density::Snapshot(_)));
+    let ours: Vec<_> = specs.map(|spec| engine.stream_id(spec)).collect();
+    if ours.is_empty() {
+        return Ok(Position(0));
+    }
+    let rows = engine.steady(|| engine.store.streams()).await?;
+    let rows: Vec<_> = rows.into_iter().filter(|row| !row.span.is_empty() && ours.contains(&row.id)).collect();
+    let Some(newest) = rows.iter().map(|row| row.span.end().0).max() else { return Ok(Position(seconds(engine))) };
+    if newest.saturating_add(GOOD_FOR) > seconds(engine) && is_interrupted(engine, &rows, newest).await? {
+        return Ok(Position(newest));
+    }
+    let next = seconds(engine).max(newest + 1);
+    if (1..=WAIT_MAX).contains(&(next - seconds(engine))) {
+        let left = next.saturating_mul(1000) - engine.now().as_millis();
+        engine.world.clock.sleep(Duration::from_millis(u64::try_from(left).unwrap_or(0))).await;
+    }
+    Ok(Position(next))
+}
+
+/// Whether somebody has begun a round and not come to its end, or is at it.
+async fn is_interrupted(engine: &Engine, rows: &[StreamRow], newest: i64) -> Result<bool> {
+    for row in rows {
+        let counts = engine.steady(|| engine.store.counts(&row.id)).await?;
+        let open = counts.segments_in(SegmentStatus::Pending) + counts.segments_in(SegmentStatus::InProgress);
+        if open > 0 || row.span.end().0 < newest {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
 
 pub(super) async fn work(run: &Run<'_>, dispatcher: &mut Dispatcher) -> Result<Worked> {
     let row = run.open().await?;
     run.stream.cut_by(u64::MAX >> 1);
-    let interrupted = is_interrupted(run).await?;
-    let now = seconds(run);
-    run.tell_start(&row, Position(now)).await?;
+    run.tell_start(&row, run.round).await?;
     let end = dispatcher.drain(Scope::AtHand).await?;
     if end != DrainEnd::Done {
         return Ok(Worked { end, batch: dispatcher.totals, newest: None });
     }
-    let good_for = i64::try_from(GOOD_FOR.as_secs()).unwrap_or(i64::MAX);
-    if !interrupted || row.span.end().0.saturating_add(good_for) < now {
+    if row.span.is_empty() || row.span.end() < run.round {
         plan(run, row.span).await?;
-        run.tell_start(&run.open().await?, Position(now)).await?;
+        run.tell_start(&run.open().await?, run.round).await?;
     }
     let end = dispatcher.drain(Scope::Patient).await?;
     Ok(Worked { end, batch: dispatcher.totals, newest: None })
 }
 
-/// Whether somebody has begun a snapshot and not come to its end, or is at it.
-async fn is_interrupted(run: &Run<'_>) -> Result<bool> {
-    let engine = run.engine;
-    let counts = engine.steady(|| engine.store.counts(&run.stream.id)).await?;
-    Ok(counts.segments_in(SegmentStatus::Pending) + counts.segments_in(SegmentStatus::InProgress) > 0)
-}
-
-/// One segment, which ends now.
+/// One segment, whatever its length.
 async fn plan(run: &Run<'_>, present: Span) -> Result<()> {
     let engine = run.engine;
-    let end = if present.is_empty() { seconds(run) } else { seconds(run).max(present.end().0 + 1) };
-    let ahead = end - seconds(run);
-    if (1..=WAIT_MAX).contains(&ahead) {
-        let until = end.saturating_mul(1000) - engine.now().as_millis();
-        engine.world.clock.sleep(Duration::from_millis(u64::try_from(until).unwrap_or(0))).await;
-    }
-    let start = if present.is_empty() { Position(end - 1) } else { present.end() };
-    let span = Span::new(start, Position(end));
+    let start = if present.is_empty() { run.round.minus(1) } else { present.end() };
+    let span = Span::new(start, run.round);
     let plan =
         Plan { stream: &run.stream.id, purpose: Purpose::Catchup, span, segment_size: run.stream.segment_size() };
     engine.steady(|| engine.store.plan(plan.clone())).await?;
-    engine.emit(highwater_core::Event::Planned { stream: run.stream.id.clone(), span, segments: 1 });
+    engine.emit(Event::Planned { stream: run.stream.id.clone(), span, segments: 1 });
     Ok(())
 }
 
-fn seconds(run: &Run<'_>) -> i64 {
-    run.engine.now().as_millis().div_euclid(1000)
+fn seconds(engine: &Engine) -> i64 {
+    engine.now().as_millis().div_euclid(1000)
 }

@@ -104,7 +104,7 @@ impl Reader {
             Value::Text(node.hash(self.volatile())),
             exact,
         ];
-        let found = Found::read(self.kind, &key, node);
+        let found = Found::read(self.kind, node);
         Object { record: Record::new(key.clone(), self.table, Body { values, edges: Vec::new() }), key, found }
     }
 

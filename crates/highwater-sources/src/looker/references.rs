@@ -35,7 +35,7 @@ pub(super) struct References {
 }
 
 impl Found {
-    pub(super) fn read(kind: &Kind, _key: &Key, node: &Node<'_>) -> Found {
+    pub(super) fn read(kind: &Kind, node: &Node<'_>) -> Found {
         let mut found = Found::default();
         match kind.list {
             List::PagesAndTrash { .. } | List::Pages { .. } if kind.one == "dashboards" => found.dashboard(node),
@@ -108,7 +108,7 @@ mod tests {
 
     fn read(kind: &str, json: &str) -> References {
         let (kind, key) = (Kind::find(kind).unwrap(), Key::from("1"));
-        let found = Found::read(kind, &key, &Node::read(json).unwrap());
+        let found = Found::read(kind, &Node::read(json).unwrap());
         let mut references = References::default();
         references.note(kind, &key, found);
         references

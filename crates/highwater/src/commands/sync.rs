@@ -7,7 +7,7 @@ use std::sync::Arc;
 use highwater_core::{ExceptionState, Position, Timestamp};
 use highwater_engine::{Ending, Force, Left, Range, SyncReport, SyncRequest};
 use highwater_sources::Clock;
-use highwater_store::Store;
+use highwater_store::{ExceptionFilter, Page, Store};
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
@@ -147,7 +147,27 @@ pub(super) async fn sync_source(
     if let Some(mailbox) = &mailbox {
         mailbox.end(&reports).await?;
     }
-    Ok(reports?)
+    let reports = reports?;
+    if source.looker.is_some() && !quiet {
+        name_exceptions(&*engine.store, &reports).await?;
+    }
+    Ok(reports)
+}
+
+/// Of a source of many streams: what exactly is not accounted for, a few of each.
+async fn name_exceptions(store: &dyn Store, reports: &[SyncReport]) -> anyhow::Result<()> {
+    const NAMED: u32 = 5;
+    for report in reports.iter().filter(|report| matches!(report.ending, Ending::Incomplete(_))) {
+        let stream = report.status.id()?;
+        for state in [ExceptionState::DeadLetter, ExceptionState::RetryWait] {
+            let page = Page { after: None, limit: NAMED };
+            for exception in store.exceptions(&stream, ExceptionFilter { state: Some(state) }, page).await? {
+                let error = exception.last_error.unwrap_or_default();
+                out::complain(&format!("{stream} {}: {} ({error})", exception.key, exception.reason));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn exit_of(reports: &[SyncReport], signal: Option<Exit>) -> Exit {
