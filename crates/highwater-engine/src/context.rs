@@ -165,7 +165,7 @@ impl StreamContext {
     /// Jobs at work at once, those that fetch and those that are being committed.
     pub(crate) fn jobs_max(&self, settings: &EngineSettings) -> usize {
         match self.spec.density {
-            Density::Snapshot(_) => 2 * settings.sizes.in_flight as usize + 8,
+            Density::Snapshot(_) => settings.sizes.in_flight as usize + 8,
             _ => settings.jobs_max(self.policy.job_size),
         }
     }

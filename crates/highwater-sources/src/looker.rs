@@ -62,6 +62,8 @@ pub struct Looker {
     source: Arc<str>,
     page: usize,
     decoding: Decoding,
+    /// Types are mirrored that are found only by what refers to them.
+    collects: bool,
     /// What the last look at each type found; held for a few instructions.
     censuses: Mutex<HashMap<&'static str, Arc<Census>>>,
     references: Mutex<References>,
@@ -86,11 +88,13 @@ impl Looker {
         let allowance = Arc::new(Allowance::new(max_calls, max_calls_month, kinds::activity_of));
         let clock = gateway.clock().clone();
         let chosen = |kind: &&Kind| types.is_empty() || types.iter().any(|name| name == kind.name);
+        let streams: Vec<_> = kinds::KINDS.iter().filter(chosen).map(|kind| stream(&source, kind)).collect();
         Looker {
+            collects: streams.iter().any(|stream| kind_of(&stream.name).is_referred_to()),
             gateway: gateway.with_allowance(allowance.clone()),
             session: Session::new(transport, clock, key),
             allowance,
-            streams: kinds::KINDS.iter().filter(chosen).map(|kind| stream(&source, kind)).collect(),
+            streams,
             source: source.into(),
             page,
             decoding,
@@ -139,7 +143,7 @@ impl Looker {
     fn reader(&self, kind: &'static Kind) -> Reader {
         let spec = self.streams.iter().find(|spec| spec.name.as_str() == kind.name);
         let table = spec.map_or_else(|| schema::content(&self.source, kind.name), |spec| spec.table);
-        Reader { source: self.source.clone(), kind, table }
+        Reader { source: self.source.clone(), kind, table, collects: self.collects }
     }
 
     fn references(&self) -> MutexGuard<'_, References> {
@@ -189,7 +193,7 @@ impl Looker {
     }
 
     async fn forecast_of(&self, kind: &'static Kind, call: &Call) -> Result<Option<Forecast>, Failure> {
-        if kind.is_for_ever() || kind.list == kinds::List::Access {
+        if kind.is_referred_to() {
             return Ok(None);
         }
         let before = self.calls_made();
@@ -276,7 +280,7 @@ impl Source for Looker {
     ) -> BoxFuture<'a, Result<Option<Discovered>, Failure>> {
         Box::pin(async move {
             let kind = kind_of(stream);
-            if kind.is_for_ever() || kind.list == kinds::List::Access {
+            if kind.is_referred_to() {
                 return Ok(None);
             }
             self.listed(stream, true, call).await.map(Some)

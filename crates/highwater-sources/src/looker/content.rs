@@ -40,6 +40,8 @@ pub(super) struct Reader {
     pub(super) source: Arc<str>,
     pub(super) kind: &'static Kind,
     pub(super) table: &'static Table,
+    /// Whether what objects refer to is mirrored, too.
+    pub(super) collects: bool,
 }
 
 /// An object that was read, and what it refers to.
@@ -104,7 +106,7 @@ impl Reader {
             Value::Text(node.hash(self.volatile())),
             exact,
         ];
-        let found = Found::read(self.kind, node);
+        let found = if self.collects { Found::read(self.kind, node) } else { Found::default() };
         Object { record: Record::new(key.clone(), self.table, Body { values, edges: Vec::new() }), key, found }
     }
 
@@ -183,7 +185,7 @@ mod tests {
 
     fn reader(kind: &str) -> Reader {
         let kind = Kind::find(kind).unwrap();
-        Reader { source: "bi".into(), kind, table: super::super::schema::content("bi", kind.name) }
+        Reader { source: "bi".into(), kind, table: super::super::schema::content("bi", kind.name), collects: true }
     }
 
     fn columns(kind: &str, json: &str) -> Vec<Value> {

@@ -228,7 +228,9 @@ impl Looker {
     fn noted(&self, kind: &'static Kind, objects: Vec<Object>) -> Vec<Answer> {
         let mut references = self.references();
         let note = |object: Object| {
-            references.note(kind, &object.key, object.found);
+            if self.collects {
+                references.note(kind, &object.key, object.found);
+            }
             Answer { key: object.key, fetched: Fetched::Found(object.record) }
         };
         objects.into_iter().map(note).collect()

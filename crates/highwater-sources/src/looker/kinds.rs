@@ -118,6 +118,11 @@ impl Kind {
         KINDS.iter().find(|kind| kind.name == name)
     }
 
+    /// Listed nowhere: found by what refers to it.
+    pub(super) fn is_referred_to(&self) -> bool {
+        self.is_for_ever() || self.list == List::Access
+    }
+
     /// Never changed by the remote, and never deleted.
     pub(super) fn is_for_ever(&self) -> bool {
         matches!(self.list, List::Queries | List::MergeQueries)
