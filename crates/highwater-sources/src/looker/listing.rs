@@ -1,7 +1,7 @@
 //! Lists: in one answer where there is such a one, else page by page until an empty one.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -25,6 +25,8 @@ use crate::{Call, escape::escaped};
 const IDS_PAGE: usize = 1000;
 /// A list that changes at every look is not going to be found in one state.
 const WALKS_MAX: u32 = 3;
+/// By which content metadata is found.
+const MEMBERS: &str = "id,parent_id,content_metadata_id,folder_id,folder(id)";
 /// Lists asked for at once.
 const LISTS_AT_ONCE: usize = 4;
 
@@ -48,10 +50,24 @@ fn word(raw: Option<&RawValue>) -> Option<String> {
 }
 
 impl Entry<'_> {
-    fn folder(&self) -> Option<String> {
+    /// None if it has no name.
+    fn read(&self) -> Option<Listed> {
         let inner = || Node::read(self.folder?.get())?.member("id")?.word().map(|word| word.into_owned());
-        word(self.folder_id).or_else(inner)
+        Some(Listed {
+            key: Key::from(word(self.id)?.as_str()),
+            folder: word(self.folder_id).or_else(inner),
+            parent: word(self.parent_id),
+            metadata: word(self.content_metadata_id),
+        })
     }
+}
+
+/// A listed object: where it is, and where its permissions are.
+struct Listed {
+    key: Key,
+    folder: Option<String>,
+    parent: Option<String>,
+    metadata: Option<String>,
 }
 
 impl Looker {
@@ -84,9 +100,8 @@ impl Looker {
 
     async fn ids(&self, path: &str, which: Which, call: &Call) -> Result<Vec<Key>, Failure> {
         let body = self.list(&format!("{path}?fields=id"), call).await?;
-        let entries = entries(&body, path)?;
-        let ids = entries.iter().filter_map(|entry| word(entry.id)).filter(|id| which.admits(id));
-        Ok(ids.map(|id| Key::from(id.as_str())).collect())
+        let keys = listed(&body, path)?.into_iter().map(|one| one.key);
+        Ok(keys.filter(|key| which.admits(&key.to_string())).collect())
     }
 
     /// Ids in the order in which the server has them in its pages, which a look tells if it matters.
@@ -100,7 +115,7 @@ impl Looker {
             None => {
                 let look = format!("{path}sorts=id&fields=id&limit=10&offset={place}");
                 let body = self.list(&look, call).await?;
-                let found: Vec<_> = listed_ids(&body, &path)?;
+                let found: Vec<_> = listed(&body, &path)?.into_iter().map(|one| one.key).collect();
                 order_of(&ids, place, &found).unwrap_or(Order::Number)
             }
         };
@@ -108,11 +123,16 @@ impl Looker {
         Ok(Section::new(path, sorted(&ids, order)))
     }
 
-    /// Ids page by page, each with the last row of the one before, until one has nothing new.
     async fn walked(&self, path: String, call: &Call) -> Result<Section, Failure> {
+        let listed = self.walk(&path, "id", call).await?;
+        Ok(Section::new(path, listed.into_iter().map(|one| one.key).collect()))
+    }
+
+    /// A list page by page, each with the last row of the one before, until one has nothing new.
+    async fn walk(&self, path: &str, fields: &str, call: &Call) -> Result<Vec<Listed>, Failure> {
         for _ in 0..WALKS_MAX {
-            if let Some(ids) = self.walk(&path, call).await? {
-                return Ok(Section::new(path, ids));
+            if let Some(listed) = self.walk_once(path, fields, call).await? {
+                return Ok(listed);
             }
         }
         let message = format!("{path}: rows move at every look");
@@ -120,19 +140,19 @@ impl Looker {
     }
 
     /// None if rows moved meanwhile. A short page is not the last: rows that may not be seen can be missing from it.
-    async fn walk(&self, path: &str, call: &Call) -> Result<Option<Vec<Key>>, Failure> {
-        let (mut ids, mut seen) = (Vec::<Key>::new(), HashSet::new());
+    async fn walk_once(&self, path: &str, fields: &str, call: &Call) -> Result<Option<Vec<Listed>>, Failure> {
+        let (mut all, mut seen) = (Vec::<Listed>::new(), HashSet::new());
         loop {
-            let offset = ids.len().saturating_sub(1);
-            let page = format!("{path}sorts=id&fields=id&limit={IDS_PAGE}&offset={offset}");
-            let found = listed_ids(&self.list(&page, call).await?, path)?;
-            if ids.last().is_some_and(|last| !found.contains(last)) {
+            let offset = all.len().saturating_sub(1);
+            let page = format!("{path}sorts=id&fields={fields}&limit={IDS_PAGE}&offset={offset}");
+            let found = listed(&self.list(&page, call).await?, path)?;
+            if all.last().is_some_and(|last| !found.iter().any(|one| one.key == last.key)) {
                 return Ok(None);
             }
-            let before = ids.len();
-            ids.extend(found.into_iter().filter(|id| seen.insert(id.clone())));
-            if ids.len() == before {
-                return Ok(Some(ids));
+            let before = all.len();
+            all.extend(found.into_iter().filter(|one| seen.insert(one.key.clone())));
+            if all.len() == before {
+                return Ok(Some(all));
             }
         }
     }
@@ -162,11 +182,10 @@ impl Looker {
         let body = self.list("looks?fields=id,folder_id,folder(id)", call).await?;
         let mut by_folder: BTreeMap<String, Vec<Key>> = BTreeMap::new();
         let mut loose = Vec::new();
-        for entry in entries(&body, "looks")? {
-            let Some(id) = word(entry.id).map(|id| Key::from(id.as_str())) else { continue };
-            match entry.folder() {
-                Some(folder) => by_folder.entry(folder).or_default().push(id),
-                None => loose.push(id),
+        for one in listed(&body, "looks")? {
+            match one.folder {
+                Some(folder) => by_folder.entry(folder).or_default().push(one.key),
+                None => loose.push(one.key),
             }
         }
         let mut census = Census::default();
@@ -195,29 +214,22 @@ impl Looker {
 
     /// That of everything in a folder comes in one answer, found by the metadata of the folder.
     async fn metadata(&self, call: &Call) -> Result<Census, Failure> {
-        const MEMBERS: &str = "fields=id,parent_id,content_metadata_id,folder_id,folder(id)";
-        let mut folders: BTreeMap<String, String> = BTreeMap::new();
-        let mut content: Vec<(Key, Option<String>)> = Vec::new();
-        for path in ["folders", "dashboards", "looks", "boards"] {
-            let body = match self.list(&format!("{path}?{MEMBERS}"), call).await {
-                Ok(body) => body,
-                Err(failure) if is_refusal(failure.kind) && path != "folders" => continue,
-                Err(failure) => return Err(failure),
-            };
-            for entry in entries(&body, path)? {
-                let Some(metadata) = word(entry.content_metadata_id) else { continue };
-                let key = Key::from(metadata.as_str());
-                let folder = if path == "folders" { word(entry.parent_id) } else { entry.folder() };
-                if let (true, Some(id)) = (path == "folders", word(entry.id)) {
-                    folders.insert(id, metadata);
-                }
-                content.push((key, folder));
-            }
+        let folders = listed(&self.list(&format!("folders?fields={MEMBERS}"), call).await?, "folders")?;
+        let above: HashMap<String, String> =
+            folders.iter().filter_map(|one| Some((one.key.to_string(), one.metadata.clone()?))).collect();
+        let mut all: Vec<Listed> =
+            folders.into_iter().map(|one| Listed { folder: one.parent.clone(), ..one }).collect();
+        for path in ["dashboards", "looks", "boards"] {
+            all.extend(Self::seen_of(self.members(path, call).await)?);
+        }
+        for path in ["dashboards/search?deleted=true&", "looks/search?deleted=true&"] {
+            all.extend(Self::seen_of(self.walk(path, MEMBERS, call).await)?);
         }
         let mut groups: BTreeMap<String, Vec<Key>> = BTreeMap::new();
         let mut census = Census::default();
-        for (key, folder) in content {
-            match folder.and_then(|folder| folders.get(&folder)) {
+        for Listed { metadata, folder, .. } in all {
+            let Some(key) = metadata.map(|metadata| Key::from(metadata.as_str())) else { continue };
+            match folder.and_then(|folder| above.get(&folder)) {
                 Some(parent) => groups.entry(parent.clone()).or_default().push(key),
                 None => census.add(key, Spot::Alone),
             }
@@ -226,6 +238,18 @@ impl Looker {
             add_group(&mut census, format!("content_metadata?parent_id={}", escaped(&parent)), keys);
         }
         Ok(census)
+    }
+
+    async fn members(&self, path: &str, call: &Call) -> Result<Vec<Listed>, Failure> {
+        listed(&self.list(&format!("{path}?fields={MEMBERS}"), call).await?, path)
+    }
+
+    /// What may not be seen has no metadata to be seen, either.
+    fn seen_of(listed: Result<Vec<Listed>, Failure>) -> Result<Vec<Listed>, Failure> {
+        match listed {
+            Err(failure) if is_refusal(failure.kind) => Ok(Vec::new()),
+            listed => listed,
+        }
     }
 
     /// Grants, of content that has its own.
@@ -303,11 +327,7 @@ pub(super) fn rows<'a>(body: &'a [u8], what: &str) -> Result<Vec<&'a RawValue>, 
     serde_json::from_slice(body).map_err(|_| malformed(what))
 }
 
-fn entries<'a>(body: &'a [u8], what: &str) -> Result<Vec<Entry<'a>>, Failure> {
-    serde_json::from_slice(body).map_err(|_| malformed(what))
-}
-
-fn listed_ids(body: &[u8], what: &str) -> Result<Vec<Key>, Failure> {
-    let entries = entries(body, what)?;
-    Ok(entries.iter().filter_map(|entry| word(entry.id)).map(|id| Key::from(id.as_str())).collect())
+fn listed(body: &[u8], what: &str) -> Result<Vec<Listed>, Failure> {
+    let entries: Vec<Entry<'_>> = serde_json::from_slice(body).map_err(|_| malformed(what))?;
+    Ok(entries.iter().filter_map(Entry::read).collect())
 }
