@@ -4,8 +4,8 @@
 //! Operations: login and logout, `/versions`, `/user`, and everything a full mirror reads: `looker/route/table.rs` lists
 //! them. Client id `sim-client` and secret `sim-secret` are good unless the plan says otherwise.
 //!
-//! Pages of its own, free of faults and quota, by GET or POST: `/_sim/stats` (counters), `/_sim/truth` (every object by
-//! type and id), `/_sim/operations` (what is simulated), and pages that make something happen at once, told by the query
+//! Pages of its own, free of faults and quota, by GET or POST: `/_sim/stats` (counters), `/_sim/truth[?type=T]` (every
+//! object by type and id), `/_sim/operations` (what is simulated), and pages that make something happen at once, told by the query
 //! or by a JSON object:
 //!
 //! | page | what happens |

@@ -24,6 +24,7 @@ use super::{
 use crate::rng::{Seed, Share, SplitMix64};
 
 pub(super) use self::{
+    folders::LOOKML,
     models::{INTERNAL, SELF_SERVICE},
     people::ME,
 };
@@ -51,8 +52,22 @@ impl Instance {
         instance
     }
 
-    /// Another object, with all that comes with it; `None` where nobody can make one.
-    pub(super) fn insert(&mut self, kind: LookerType) -> Option<String> {
+    /// Another object, with all that comes with it, made at this time; `None` where nobody can make one.
+    pub(super) fn insert(&mut self, kind: LookerType, at: i64) -> Option<String> {
+        let id = self.made(kind)?;
+        self.change(kind, &id, |body| {
+            for name in ["created_at", "updated_at"] {
+                body.entry(name).and_modify(|known| {
+                    if known.is_string() {
+                        *known = time(at);
+                    }
+                });
+            }
+        });
+        Some(id)
+    }
+
+    fn made(&mut self, kind: LookerType) -> Option<String> {
         Some(match kind {
             LookerType::Dashboards => self.add_dashboard(),
             LookerType::LookmlDashboards => self.add_lookml_dashboard(),

@@ -20,6 +20,9 @@ impl Instance {
             }
             touch(body, at);
         });
+        if kind == LookerType::ContentMetadata {
+            self.settle_access(id);
+        }
     }
 
     /// Into the trash where the type has one, and else for good.
@@ -64,7 +67,8 @@ impl Instance {
             LookerType::Folders => self.empty_folder(id, &metadata),
             LookerType::ContentMetadata => self.purge_tied(LookerType::ContentAccess, kind, id),
             LookerType::LookmlModels => self.purge_tied(LookerType::Explores, kind, id),
-            LookerType::Groups => self.dissolve(id),
+            LookerType::Groups => self.dissolve(kind, "group_ids", id),
+            LookerType::Roles => self.dissolve(kind, "role_ids", id),
             _ => {}
         }
     }
@@ -87,19 +91,29 @@ impl Instance {
         self.existing(kind).filter(|record| record.is_tied(other, id)).map(|record| record.id.clone()).collect()
     }
 
-    /// Nobody is a member any more.
-    fn dissolve(&mut self, group: &str) {
-        for kind in [LookerType::Users, LookerType::Groups] {
-            for member in self.ids_tied(kind, LookerType::Groups, group) {
-                if let Some(record) = self.find_mut(kind, &member) {
-                    record.ties.retain(|(tied, id)| *tied != LookerType::Groups || id != group);
+    /// Nobody is in it or has it any more.
+    fn dissolve(&mut self, kind: LookerType, listed: &str, gone: &str) {
+        for holders in [LookerType::Users, LookerType::Groups] {
+            for holder in self.ids_tied(holders, kind, gone) {
+                if let Some(record) = self.find_mut(holders, &holder) {
+                    record.ties.retain(|(tied, id)| *tied != kind || id != gone);
                 }
-                self.change(kind, &member, |body| {
-                    if let Some(groups) = body.get_mut("group_ids").and_then(Value::as_array_mut) {
-                        groups.retain(|id| id != group);
+                self.change(holders, &holder, |body| {
+                    if let Some(held) = body.get_mut(listed).and_then(Value::as_array_mut) {
+                        held.retain(|id| id != gone);
                     }
                 });
             }
+        }
+    }
+
+    /// Grants are of those that do not inherit.
+    fn settle_access(&mut self, metadata: &str) {
+        let inherits = self.find(LookerType::ContentMetadata, metadata).and_then(|one| one.template.get("inherits"));
+        if inherits == Some(Value::Bool(true)) {
+            self.purge_tied(LookerType::ContentAccess, LookerType::ContentMetadata, metadata);
+        } else if self.ids_tied(LookerType::ContentAccess, LookerType::ContentMetadata, metadata).is_empty() {
+            self.add_grant(metadata, 0);
         }
     }
 }
@@ -108,7 +122,13 @@ fn edit_one(kind: LookerType, body: &mut Map<String, Value>, nth: u64) {
     let Some(member) = kind.edited() else { return };
     let before = body.get(member).cloned().unwrap_or(Value::Null);
     let after = match (kind, &before) {
-        (LookerType::ContentMetadata, before) => json!(before != true),
+        (LookerType::ContentMetadata, before) => {
+            let inherits = before != true && body.get("parent_id").is_some_and(Value::is_string);
+            let from = if inherits { body["parent_id"].clone() } else { Value::Null };
+            body.insert("inheriting_id".to_owned(), from);
+            body.insert("x_edit".to_owned(), json!(nth));
+            json!(inherits)
+        }
         (LookerType::ContentAccess, before) => json!(if before == "view" { "edit" } else { "view" }),
         (_, Value::String(text)) => {
             let bare = text.split(" ~").next().unwrap_or("");

@@ -50,6 +50,11 @@ impl Order {
         name.parse().map_err(|unknown: super::UnknownLookerType| unknown.to_string())
     }
 
+    /// Without a type all of them.
+    fn kinds(&self) -> Result<Vec<LookerType>, String> {
+        if self.params.first("type").is_some() { Ok(vec![self.kind()?]) } else { Ok(LookerType::ALL.to_vec()) }
+    }
+
     fn id(&self) -> Result<&str, String> {
         self.params.first("id").ok_or_else(|| "`id` is missing".to_owned())
     }
@@ -64,8 +69,8 @@ impl LookerSim {
     pub fn counts(&self, now: Duration) -> LookerCounts {
         let inside = self.inside(now);
         let mut counts = inside.counts.clone();
-        let kinds = LookerType::ALL.into_iter().filter(|kind| *kind != LookerType::Users);
-        let gets: Vec<u32> = kinds.flat_map(|kind| inside.instance.all(kind)).map(|record| record.gets).collect();
+        let records = LookerType::ALL.into_iter().flat_map(|kind| inside.instance.all(kind));
+        let gets: Vec<u32> = records.map(|record| record.gets).collect();
         counts.objects_got = gets.iter().filter(|gets| **gets > 0).count() as u64;
         counts.gets_per_object_max = gets.into_iter().max().unwrap_or(0).into();
         counts.tokens_live = inside.tokens.live(now);
@@ -77,7 +82,10 @@ impl LookerSim {
     pub(super) fn page(&self, page: &str, params: &Params, body: &[u8], now: Duration) -> Message {
         let done = match page {
             "stats" => serde_json::to_value(self.counts(now)).map_err(|error| error.to_string()),
-            "truth" => Ok(self.truth(now)),
+            "truth" => match Order::parse(params, body).and_then(|order| order.kinds()) {
+                Ok(kinds) => return Message::json(self.truth_text(&kinds, now).into()),
+                Err(why) => Err(why),
+            },
             "operations" => Ok(route::operations()),
             _ => Order::parse(params, body).and_then(|order| self.act(page, &order, now)),
         };
@@ -94,7 +102,8 @@ impl LookerSim {
             "edit" | "delete" | "restore" | "purge" | "hide" | "show" => self.act_on_one(inside, page, order, now),
             "insert" => {
                 let kind = order.kind()?;
-                let made = (0..order.number("count")?.unwrap_or(1)).map(|_| inside.instance.insert(kind));
+                let made =
+                    (0..order.number("count")?.unwrap_or(1)).map(|_| inside.instance.insert(kind, self.wall(now)));
                 let ids: Option<Vec<String>> = made.collect();
                 Ok(json!({ "ids": ids.ok_or("nobody can make one of these alone")? }))
             }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{
     Inside, LookerSim,
+    build::LOOKML,
     instance::State,
     kind::{Bin, LookerType},
     plan::LookerMutations,
@@ -110,12 +111,11 @@ impl LookerSim {
     fn strike(&self, inside: &mut Inside, at: Duration) {
         let Some((mut rng, kind, change)) = inside.life.draw(self.seed) else { return };
         let wall = self.wall(at);
-        // The roots of the tree, the caller and what everybody is in stay.
-        let chosen = inside.instance.pick(kind, &mut rng, |record| record.id.parse::<u64>().is_ok_and(|id| id > 3));
+        let chosen = inside.instance.pick(kind, &mut rng, |record| !stays(&record.id));
         let chosen = chosen.map(|record| record.id.clone());
         let instance = &mut inside.instance;
         match (change, chosen) {
-            (Change::Insert, _) => drop(instance.insert(kind)),
+            (Change::Insert, _) => drop(instance.insert(kind, wall)),
             (Change::Edit, Some(id)) => instance.edit(kind, &id, None, wall),
             (Change::Trash, Some(id)) => instance.trash(kind, &id, wall),
             (Change::Purge, Some(id)) => {
@@ -128,4 +128,9 @@ impl LookerSim {
         }
         inside.counts.count_mutation(change.as_str());
     }
+}
+
+/// The roots of the tree, the caller, and what everybody is in.
+fn stays(id: &str) -> bool {
+    ["1", "2", "3", LOOKML].contains(&id)
 }

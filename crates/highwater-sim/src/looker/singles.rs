@@ -30,7 +30,7 @@ pub(super) fn subject(call: &Call) -> Option<(LookerType, String)> {
 pub(super) fn one(inside: &mut Inside, call: &Call, kind: LookerType, id: &str) -> Result<Shown, ApiError> {
     let record = inside.instance.find_mut(kind, id).filter(|record| record.sight == Sight::Open);
     let record = record.ok_or_else(ApiError::not_found)?;
-    record.gets += 1;
+    record.gets += u32::from(call.operation.action != Action::Me);
     let template = record.template.clone();
     match (call.operation.action, kind) {
         (Action::DashboardLookml, _) => Ok(Shown::Value(lookml(inside, kind, id))),

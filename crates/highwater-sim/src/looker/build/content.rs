@@ -12,7 +12,7 @@ use crate::{
     looker::{
         instance::{Instance, Record},
         kind::LookerType,
-        template::Moving,
+        template::{Moving, Template},
     },
     rng::SplitMix64,
 };
@@ -118,8 +118,11 @@ impl Instance {
 
     /// Bodies are about as long as the plan says.
     fn pad(&self, body: &mut Value) {
-        let missing = (self.plan.body_bytes as usize).saturating_sub(body.to_string().len());
-        body["x_notes"] = json!("lorem ipsum ".repeat(missing / 12));
+        const WORDS: &str = "lorem ipsum ";
+        let mut shown = Vec::new();
+        Template::new(body.as_object().expect("a body is an object")).render(0, &mut shown);
+        let missing = (self.plan.body_bytes as usize).saturating_sub(shown.len());
+        body["x_notes"] = json!(WORDS.repeat(missing / WORDS.len()));
     }
 
     fn home(&mut self, kind: LookerType, id: &str, name: &str, rng: &mut SplitMix64) -> Home {

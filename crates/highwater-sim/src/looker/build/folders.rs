@@ -8,7 +8,7 @@ use crate::looker::{instance::Instance, kind::LookerType};
 /// Of shared folders, of those of users, and of what LookML makes.
 pub(super) const SHARED: &str = "1";
 pub(super) const USERS: &str = "2";
-pub(super) const LOOKML: &str = "lookml";
+pub(in crate::looker) const LOOKML: &str = "lookml";
 
 /// Where a folder lies, and what it is.
 struct Place<'a> {

@@ -14,12 +14,16 @@ use crate::{
     rng::SplitMix64,
 };
 
+/// This dashboard shows a merged query, so that even a small instance has one.
+const MERGING: u64 = 2;
+
 impl Instance {
-    /// One or two elements, half of all dashboards with a filter, and a layout.
+    /// An element or two, a filter on some, and a layout.
     pub(super) fn fill(&mut self, body: &mut Value, number: u64, ties: &mut Vec<Tie>, rng: &mut SplitMix64) {
-        let elements: Vec<Value> =
-            (0..1 + rng.below(2)).map(|nth| self.element(number, number * 10 + nth, nth, ties, rng)).collect();
-        let filters = if rng.chance(1, 2) { vec![filter(number, rng)] } else { Vec::new() };
+        let elements: Vec<Value> = (0..1 + u64::from(rng.chance(1, 4) || number == MERGING))
+            .map(|nth| self.element(number, number * 10 + nth, nth, ties, rng))
+            .collect();
+        let filters = if rng.chance(1, 3) { vec![filter(number, rng)] } else { Vec::new() };
         body["dashboard_layouts"] = json!([layout(number, &elements)]);
         body["dashboard_elements"] = json!(elements);
         body["dashboard_filters"] = json!(filters);
@@ -32,7 +36,8 @@ impl Instance {
             "title": format!("{} {nth}", subject(rng)), "title_hidden": false, "alert_count": count(rng, 4),
             "type": "vis", "note_text": null, "body_text": null,
         });
-        match if nth == 0 { 0 } else { rng.below(4) } {
+        let drawn = if dashboard == MERGING { 1 } else { rng.below(4) };
+        match if nth == 0 { 0 } else { drawn } {
             0 => self.shows_query(&mut element, number, ties),
             1 => self.shows_merge(&mut element, number, ties),
             2 => self.shows_look(&mut element, number, ties, rng),

@@ -1,8 +1,12 @@
 //! What a correct mirror ends up with.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Write,
+    time::Duration,
+};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::looker::{
     Inside, LookerSim,
@@ -17,53 +21,88 @@ impl LookerSim {
     ///
     /// Values that move by themselves are as they would be served now. Queries are those that content refers to.
     pub fn truth(&self, now: Duration) -> Value {
-        let inside = self.inside(now);
-        let used = used_queries(&inside);
-        let of = |kind: LookerType| -> Map<String, Value> {
-            let counts = |record: &&Record| match kind {
-                LookerType::Queries | LookerType::MergeQueries => used.contains(&(kind, record.id.as_str())),
-                _ => true,
-            };
-            let existing = inside.instance.existing(kind).filter(counts);
-            existing.map(|record| (record.id.clone(), self.entry(&inside, kind, record))).collect()
-        };
-        let purged = |kind: LookerType| -> Vec<&str> {
-            let gone = inside.instance.all(kind).iter().filter(|record| !record.exists());
-            gone.map(|record| record.id.as_str()).collect()
-        };
-        let forbidden = inside.forbidden.iter().map(|(kind, denial)| match denial {
-            Denial::Forbidden => (kind.to_string(), json!("403")),
-            Denial::NotFound => (kind.to_string(), json!("404")),
-        });
-        json!({
-            "types": LookerType::ALL.into_iter().map(|kind| (kind.to_string(), of(kind).into())).collect::<Map<_, _>>(),
-            "purged": LookerType::ALL.into_iter().map(|kind| (kind.to_string(), purged(kind).into())).collect::<Map<_, _>>(),
-            "forbidden": forbidden.collect::<Map<_, _>>(),
-        })
+        serde_json::from_slice(&self.truth_text(&LookerType::ALL, now)).expect("the truth is JSON")
     }
 
-    fn entry(&self, inside: &Inside, kind: LookerType, record: &Record) -> Value {
-        let deleted = record.state == State::Trashed;
-        let mut entry = json!({ "deleted": deleted, "body": record.template.value(inside.tick()) });
+    /// Written object by object: as values a large instance would take gigabytes.
+    pub(super) fn truth_text(&self, kinds: &[LookerType], now: Duration) -> Vec<u8> {
+        let inside = self.inside(now);
+        let used = used_queries(&inside);
+        let mut out = b"{\"types\":{".to_vec();
+        let mut types = Separated::default();
+        for kind in kinds {
+            types.next(kind.as_str(), &mut out);
+            out.push(b'{');
+            let mut objects = Separated::default();
+            for record in inside.instance.existing(*kind).filter(|record| counts(*kind, record, &used)) {
+                objects.next(&record.id, &mut out);
+                self.write_entry(&inside, *kind, record, &mut out);
+            }
+            out.push(b'}');
+        }
+        let purged = kinds.iter().map(|kind| {
+            let gone = inside.instance.all(*kind).iter().filter(|record| !record.exists());
+            (kind.as_str(), gone.map(|record| record.id.as_str()).collect::<Vec<_>>())
+        });
+        let purged = json!(purged.collect::<BTreeMap<_, _>>());
+        let forbidden = json!(inside.forbidden.iter().map(refusal).collect::<BTreeMap<_, _>>());
+        write!(out, "}},\"purged\":{purged},\"forbidden\":{forbidden}}}").expect("a Vec takes every byte");
+        out
+    }
+
+    fn write_entry(&self, inside: &Inside, kind: LookerType, record: &Record, out: &mut Vec<u8>) {
+        write!(out, "{{\"deleted\":{},\"body\":", record.state == State::Trashed).expect("a Vec takes every byte");
+        record.template.render(inside.tick(), out);
         if record.sight == Sight::Hidden {
-            entry["hidden"] = json!(true);
+            out.extend_from_slice(b",\"hidden\":true");
         }
         if let Some(fault) = self.dice.lasting(kind, &record.id) {
-            entry["broken"] = json!(fault.as_str());
+            write!(out, ",\"broken\":\"{fault}\"").expect("a Vec takes every byte");
         }
         if matches!(kind, LookerType::Groups | LookerType::Roles) {
-            entry["members"] = json!({
+            let members = json!({
                 "users": tied(inside, LookerType::Users, kind, &record.id),
                 "groups": tied(inside, LookerType::Groups, kind, &record.id),
             });
+            write!(out, ",\"members\":{members}").expect("a Vec takes every byte");
         }
-        entry
+        out.push(b'}');
+    }
+}
+
+/// Commas between, none before the first.
+#[derive(Default)]
+struct Separated {
+    begun: bool,
+}
+
+impl Separated {
+    fn next(&mut self, name: &str, out: &mut Vec<u8>) {
+        if self.begun {
+            out.push(b',');
+        }
+        self.begun = true;
+        write!(out, "{}:", Value::from(name)).expect("a Vec takes every byte");
+    }
+}
+
+fn refusal((kind, denial): (&LookerType, &Denial)) -> (&'static str, &'static str) {
+    match denial {
+        Denial::Forbidden => (kind.as_str(), "403"),
+        Denial::NotFound => (kind.as_str(), "404"),
     }
 }
 
 fn tied<'a>(inside: &'a Inside, kind: LookerType, other: LookerType, id: &str) -> Vec<&'a str> {
     let tied = inside.instance.existing(kind).filter(|record| record.is_tied(other, id));
     tied.map(|record| record.id.as_str()).collect()
+}
+
+fn counts(kind: LookerType, record: &Record, used: &BTreeSet<(LookerType, &str)>) -> bool {
+    match kind {
+        LookerType::Queries | LookerType::MergeQueries => used.contains(&(kind, record.id.as_str())),
+        _ => true,
+    }
 }
 
 /// Those of dashboards and looks, in the trash or not, and those that merged ones are made of.

@@ -60,7 +60,10 @@ fn matches(row: &Row<'_>, name: &str, wanted: &str, plan: &ListPlan) -> bool {
         ("NOT NULL", value) => !value.is_null(),
         (_, Value::Null) => false,
         (_, Value::String(text)) => like(text, wanted),
-        (_, other) => wanted.split(',').any(|one| one == other.to_string()),
+        (_, other) => {
+            let shown = other.to_string();
+            wanted.split(',').any(|one| one == shown)
+        }
     }
 }
 

@@ -88,12 +88,32 @@ fn new_objects_of_every_type_that_can_be_made() {
 }
 
 #[test]
-fn a_group_that_is_purged_has_no_members() {
+fn a_group_or_role_that_is_purged_is_named_by_nobody() {
     let bench = Bench::new(60, "");
     bench.tell("purge", &order("groups", "2"));
+    bench.tell("purge", &order("roles", "2"));
     for user in bench.get("/users").as_array().unwrap() {
         assert!(!user["group_ids"].as_array().unwrap().contains(&json!("2")));
+        assert!(!user["role_ids"].as_array().unwrap().contains(&json!("2")));
     }
+}
+
+#[test]
+fn grants_go_and_come_with_inheritance() {
+    let bench = Bench::new(20, "");
+    let metadata = bench.get("/folders/5")["content_metadata_id"].as_str().unwrap().to_owned();
+    let grants = || bench.ids(&format!("/content_metadata_access?content_metadata_id={metadata}")).len();
+    for _ in 0..2 {
+        let after = bench.tell("edit", &order("content_metadata", &metadata))["body"]["inherits"].clone();
+        assert_eq!(after == false, grants() > 0);
+    }
+}
+
+#[test]
+fn what_is_made_is_of_now() {
+    let bench = Bench::new(5, "");
+    let made = bench.tell("insert", &json!({ "type": "dashboards" }))["ids"][0].as_str().unwrap().to_owned();
+    assert_eq!(bench.get(&format!("/dashboards/{made}"))["created_at"], "2026-01-01T00:00:00.000+00:00");
 }
 
 #[test]
