@@ -9,6 +9,7 @@ use highwater_core::{BatchCounts, Event, ExceptionState, FailureKind, Moment, Po
 use highwater_sources::{Density, Following, StreamSpec};
 use highwater_store::{RunOutcome, StreamRow};
 
+use self::snapshot::Round;
 use crate::{
     account::{self, AccountLink},
     asking::ask,
@@ -118,7 +119,7 @@ impl Engine {
 
     async fn sync_streams(&self, request: &SyncRequest, log: &mut RunLog) -> Result<Vec<SyncReport>> {
         let mut reports: Vec<SyncReport> = Vec::new();
-        let round = snapshot::round(self).await?;
+        let round = Round::of(self).await?;
         for spec in self.source.streams().iter().filter(|spec| spec.follows == Following::Sync) {
             let run = Run::begin(self, spec, round);
             // What ended the one before ends this as well.
@@ -162,13 +163,13 @@ struct Run<'a> {
     engine: &'a Engine,
     stream: Arc<StreamContext>,
     /// Of snapshots: as of when all streams are to be seen.
-    round: Position,
+    round: Round,
     began: Moment,
     requests_before: u64,
 }
 
 impl<'a> Run<'a> {
-    fn begin(engine: &'a Engine, spec: &StreamSpec, round: Position) -> Run<'a> {
+    fn begin(engine: &'a Engine, spec: &StreamSpec, round: Round) -> Run<'a> {
         let stream = Arc::new(StreamContext::new(engine, spec));
         let requests_before = engine.source.gateway().traffic().requests;
         Run { engine, stream, round, began: engine.world.clock.moment(), requests_before }

@@ -15,7 +15,10 @@ mod session;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -69,6 +72,10 @@ pub struct Looker {
     references: Mutex<References>,
     /// How the server orders ids, once that is known.
     order: Mutex<Option<Order>>,
+    /// When this was made, in seconds.
+    made_at: i64,
+    /// What is looked at was begun by another process, whose finds nobody remembers.
+    is_resumed: AtomicBool,
 }
 
 /// A token may end while its request waits at a closed gate, also a second time. Who is refused more often is so for a
@@ -87,6 +94,7 @@ impl Looker {
         let LookerSettings { source, key, types, page, max_calls, max_calls_month } = settings;
         let allowance = Arc::new(Allowance::new(max_calls, max_calls_month, kinds::activity_of));
         let clock = gateway.clock().clone();
+        let made_at = clock.now().as_millis().div_euclid(1000);
         let chosen = |kind: &&Kind| types.is_empty() || types.iter().any(|name| name == kind.name);
         let streams: Vec<_> = kinds::KINDS.iter().filter(chosen).map(|kind| stream(&source, kind)).collect();
         Looker {
@@ -101,6 +109,8 @@ impl Looker {
             censuses: Mutex::default(),
             references: Mutex::default(),
             order: Mutex::default(),
+            made_at,
+            is_resumed: AtomicBool::new(false),
         }
     }
 
@@ -266,9 +276,10 @@ impl Source for Looker {
     fn discover<'a>(
         &'a self,
         stream: &'a StreamName,
-        _: Span,
+        span: Span,
         call: &'a Call,
     ) -> BoxFuture<'a, Result<Discovered, Failure>> {
+        self.is_resumed.store(span.end().0 < self.made_at, Ordering::Relaxed);
         Box::pin(self.listed(stream, false, call))
     }
 

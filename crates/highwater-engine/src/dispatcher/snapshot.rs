@@ -11,7 +11,7 @@ use highwater_core::{
     Verdict,
 };
 use highwater_sources::{Discovered, Renewal};
-use highwater_store::{Claimed, Commit, Known, Page};
+use highwater_store::{Claimed, Commit, ExceptionFilter, Known, Page};
 
 use super::Prepared;
 use crate::{
@@ -63,13 +63,14 @@ async fn open_up(
     renewal: Renewal,
 ) -> Result<(Vec<Key>, Known, SnapshotWork)> {
     let rows = rows(worker).await?;
-    let since = since(claimed.span);
+    let since = worker.stream.seen_since(claimed.span);
     let set: BTreeSet<Key> = listed.iter().cloned().collect();
     let vanished = match renewal {
         Renewal::Anew => rows.iter().filter(|(key, row)| !row.is_gone && !set.contains(key)).count(),
         Renewal::Once => 0,
     };
-    let open = candidates(&rows, listed, &set, since, renewal);
+    let mut open = candidates(&rows, listed, &set, since, renewal);
+    open.extend(given_up(worker).await?.into_iter().filter(|key| !set.contains(key) && !rows.contains_key(key)));
     let asked = open.iter().cloned().chain(due).chain([Key::from(ALL)]).collect();
     let known = look_up(worker, asked).await?;
     if known.exceptions.iter().any(|exception| exception.key == Key::from(ALL)) {
@@ -93,11 +94,12 @@ impl Worker {
                 return Ok(Vec::new());
             }
         };
+        let since = self.stream.seen_since(work.span);
         let rows = rows(self).await.map_err(job_error)?;
         let set: BTreeSet<Key> = again.iter().cloned().collect();
-        let mut open = candidates(&rows, again, &set, since(work.span), Renewal::Anew);
+        let mut open = candidates(&rows, again, &set, since, Renewal::Anew);
         let known = look_up(self, open.iter().chain(&snapshot.listed).cloned().collect()).await.map_err(job_error)?;
-        open = untried(open, &known, since(work.span), self.engine.now());
+        open = untried(open, &known, since, self.engine.now());
         open.extend(gone_since(snapshot, &set, &rows, &known));
         Ok(work.add_later(&open, known, self.stream.policy.job_size))
     }
@@ -139,9 +141,20 @@ fn untried(mut open: Vec<Key>, known: &Known, since: Timestamp, now: Timestamp) 
     open
 }
 
-/// From when on what was fetched shows the state at the end of the span, or a later one.
-fn since(span: Span) -> Timestamp {
-    Timestamp::from_millis(span.end().0.saturating_mul(1000))
+/// Dead letters of earlier snapshots. What is no longer listed may be gone by now.
+async fn given_up(worker: &Worker) -> Result<Vec<Key>> {
+    let (engine, stream) = (&worker.engine, &worker.stream.id);
+    let filter = ExceptionFilter { state: Some(ExceptionState::DeadLetter) };
+    let mut keys: Vec<Key> = Vec::new();
+    loop {
+        let page = Page { after: keys.last().cloned(), limit: PAGE };
+        let letters = engine.steady(|| engine.store.exceptions(stream, filter, page.clone())).await?;
+        if letters.is_empty() {
+            keys.retain(|key| *key != Key::from(ALL));
+            return Ok(keys);
+        }
+        keys.extend(letters.into_iter().map(|letter| letter.key));
+    }
 }
 
 async fn look_up(worker: &Worker, keys: Vec<Key>) -> Result<Known> {

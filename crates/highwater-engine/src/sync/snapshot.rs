@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use highwater_core::{Event, Position, Purpose, SegmentStatus, Span};
+use highwater_core::{Event, Position, Purpose, SegmentStatus, Span, Timestamp};
 use highwater_sources::Density;
 use highwater_store::{Plan, StreamRow};
 
@@ -20,24 +20,38 @@ const GOOD_FOR: i64 = 3600;
 const WAIT_MAX: i64 = 2;
 
 /// The time as of which all streams are to be seen.
-pub(super) async fn round(engine: &Engine) -> Result<Position> {
-    let specs = engine.source.streams().iter().filter(|spec| matches!(spec.density, Density::Snapshot(_)));
-    let ours: Vec<_> = specs.map(|spec| engine.stream_id(spec)).collect();
-    if ours.is_empty() {
-        return Ok(Position(0));
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Round {
+    at: Position,
+    /// When this run began it, to the millisecond; none if another did.
+    began: Option<Timestamp>,
+}
+
+impl Round {
+    pub(super) async fn of(engine: &Engine) -> Result<Round> {
+        let specs = engine.source.streams().iter().filter(|spec| matches!(spec.density, Density::Snapshot(_)));
+        let ours: Vec<_> = specs.map(|spec| engine.stream_id(spec)).collect();
+        if ours.is_empty() {
+            return Ok(Round { at: Position(0), began: None });
+        }
+        let rows = engine.steady(|| engine.store.streams()).await?;
+        let rows: Vec<_> = rows.into_iter().filter(|row| !row.span.is_empty() && ours.contains(&row.id)).collect();
+        match rows.iter().map(|row| row.span.end().0).max() {
+            Some(newest) if newest + GOOD_FOR > seconds(engine) && is_interrupted(engine, &rows, newest).await? => {
+                Ok(Round { at: Position(newest), began: None })
+            }
+            newest => Ok(Round::begun(engine, newest.unwrap_or(0)).await),
+        }
     }
-    let rows = engine.steady(|| engine.store.streams()).await?;
-    let rows: Vec<_> = rows.into_iter().filter(|row| !row.span.is_empty() && ours.contains(&row.id)).collect();
-    let Some(newest) = rows.iter().map(|row| row.span.end().0).max() else { return Ok(Position(seconds(engine))) };
-    if newest.saturating_add(GOOD_FOR) > seconds(engine) && is_interrupted(engine, &rows, newest).await? {
-        return Ok(Position(newest));
+
+    async fn begun(engine: &Engine, newest: i64) -> Round {
+        let next = seconds(engine).max(newest + 1);
+        if (1..=WAIT_MAX).contains(&(next - seconds(engine))) {
+            let left = next.saturating_mul(1000) - engine.now().as_millis();
+            engine.world.clock.sleep(Duration::from_millis(u64::try_from(left).unwrap_or(0))).await;
+        }
+        Round { at: Position(next), began: Some(engine.now()) }
     }
-    let next = seconds(engine).max(newest + 1);
-    if (1..=WAIT_MAX).contains(&(next - seconds(engine))) {
-        let left = next.saturating_mul(1000) - engine.now().as_millis();
-        engine.world.clock.sleep(Duration::from_millis(u64::try_from(left).unwrap_or(0))).await;
-    }
-    Ok(Position(next))
 }
 
 /// Whether somebody has begun a round and not come to its end, or is at it.
@@ -55,14 +69,17 @@ async fn is_interrupted(engine: &Engine, rows: &[StreamRow], newest: i64) -> Res
 pub(super) async fn work(run: &Run<'_>, dispatcher: &mut Dispatcher) -> Result<Worked> {
     let row = run.open().await?;
     run.stream.cut_by(u64::MAX >> 1);
-    run.tell_start(&row, run.round).await?;
+    if let Some(began) = run.round.began {
+        run.stream.began_round(began);
+    }
+    run.tell_start(&row, run.round.at).await?;
     let end = dispatcher.drain(Scope::AtHand).await?;
     if end != DrainEnd::Done {
         return Ok(Worked { end, batch: dispatcher.totals, newest: None });
     }
-    if row.span.is_empty() || row.span.end() < run.round {
+    if row.span.is_empty() || row.span.end() < run.round.at {
         plan(run, row.span).await?;
-        run.tell_start(&run.open().await?, run.round).await?;
+        run.tell_start(&run.open().await?, run.round.at).await?;
     }
     let end = dispatcher.drain(Scope::Patient).await?;
     Ok(Worked { end, batch: dispatcher.totals, newest: None })
@@ -71,8 +88,8 @@ pub(super) async fn work(run: &Run<'_>, dispatcher: &mut Dispatcher) -> Result<W
 /// One segment, whatever its length.
 async fn plan(run: &Run<'_>, present: Span) -> Result<()> {
     let engine = run.engine;
-    let start = if present.is_empty() { run.round.minus(1) } else { present.end() };
-    let span = Span::new(start, run.round);
+    let start = if present.is_empty() { run.round.at.minus(1) } else { present.end() };
+    let span = Span::new(start, run.round.at);
     let plan =
         Plan { stream: &run.stream.id, purpose: Purpose::Catchup, span, segment_size: run.stream.segment_size() };
     engine.steady(|| engine.store.plan(plan.clone())).await?;

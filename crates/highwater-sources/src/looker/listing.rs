@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
 };
 
 use bytes::Bytes;
@@ -285,6 +285,10 @@ impl Looker {
 
     async fn queries(&self, call: &Call) -> Result<Census, Failure> {
         self.read_content(call).await?;
+        if self.is_resumed.load(Ordering::Relaxed) {
+            // Merged queries are fetched once: what those refer to that another process has stored is to be found again.
+            self.read_unseen(Kind::find("merge_queries").expect("a type of ours"), call).await?;
+        }
         let mut census = Census::default();
         for (key, body) in &mut self.references().queries {
             match body.take() {

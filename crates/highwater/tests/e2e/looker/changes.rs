@@ -2,7 +2,7 @@
 
 use super::{
     desk::{Desk, FAST},
-    mirror::{assert_instance, rows},
+    mirror::{assert_instance, assert_types, rows},
 };
 use crate::support::Sim;
 
@@ -52,31 +52,8 @@ fn content_that_is_edited_while_it_is_paged_is_mirrored_when_it_rests() {
     }
     desk.sync().exits(0);
     desk.sync().exits(0);
-    let but: Vec<(String, String)> = truth["types"]
-        .as_object()
-        .unwrap()
-        .iter()
-        .filter(|(kind, _)| !["dashboards", "looks", "folders"].contains(&kind.as_str()))
-        .flat_map(|(kind, objects)| objects.as_object().unwrap().keys().map(|id| (kind.clone(), id.clone())))
-        .map(|(kind, id)| (kind.replace("content_access", "content_metadata_access"), id))
-        .collect();
-    let but: Vec<(&str, &str)> = but.iter().map(|(kind, id)| (kind.as_str(), id.as_str())).collect();
-    assert_instance_of(&desk, &but);
-}
-
-fn assert_instance_of(desk: &Desk, but: &[(&str, &str)]) {
-    // Inserted since, and of no type that is mirrored.
-    let truth = desk.sim.looker_truth();
-    let mirrored = ["dashboards", "looks", "folders"];
-    let mut all: Vec<(String, String)> = but.iter().map(|(kind, id)| key(kind, id)).collect();
-    for (kind, objects) in
-        truth["types"].as_object().unwrap().iter().filter(|(kind, _)| !mirrored.contains(&kind.as_str()))
-    {
-        let called = kind.replace("content_access", "content_metadata_access");
-        all.extend(objects.as_object().unwrap().keys().map(|id| (called.clone(), id.clone())));
-    }
-    let all: Vec<(&str, &str)> = all.iter().map(|(kind, id)| (kind.as_str(), id.as_str())).collect();
-    assert_instance(&desk.database(), &desk.sim, &all);
+    let are_meant = |kind: &str| ["dashboards", "looks", "folders"].contains(&kind);
+    assert_types(&desk.database(), &desk.sim, &[], are_meant);
 }
 
 #[test]

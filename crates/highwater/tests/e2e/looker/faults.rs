@@ -2,7 +2,7 @@
 
 use super::{
     desk::{Desk, FAST},
-    mirror::assert_instance,
+    mirror::{assert_instance, assert_types},
 };
 use crate::support::Sim;
 
@@ -28,7 +28,8 @@ fn pages_and_lists_that_fail_once_cost_nothing() {
 fn an_object_that_never_answers_is_one_dead_letter_and_costs_no_other() {
     let desk = desk("[[script]]\ntype = \"dashboards\"\nids = [\"17\"]\nthen = \"500\"\nin_lists = true\n");
     desk.sync().exits(3);
-    assert_instance(&desk.database(), &desk.sim, &[("dashboards", "17")]);
+    // What it refers to cannot be known.
+    assert_types(&desk.database(), &desk.sim, &[("dashboards", "17")], |kind| !kind.ends_with("queries"));
     let letters = desk.home.run(&["dead-letters", "list", "bi", "--json"]).exits(0).json();
     let letters = letters["dead_letters"].as_array().unwrap().clone();
     assert_eq!(letters.len(), 1);
@@ -40,6 +41,9 @@ fn an_object_that_never_answers_is_one_dead_letter_and_costs_no_other() {
     assert_eq!(desk.stream("looks")["complete"], true);
     desk.home.run(&["dead-letters", "replay", "bi", "--quiet"]).exits(0);
     desk.sync().exits(3);
+    desk.sim.act("purge?type=dashboards&id=17");
+    desk.sync().exits(0);
+    assert_instance(&desk.database(), &desk.sim, &[]);
 }
 
 #[test]
