@@ -4,6 +4,7 @@
 mod child;
 mod figures;
 mod gmail;
+mod looker;
 mod peers;
 mod postgres;
 mod round;
@@ -59,6 +60,16 @@ pub(crate) struct GmailArgs {
     #[arg(long, value_name = "N")]
     large: Option<u64>,
     /// Fewer messages and one round instead of three: to see that it runs
+    #[arg(long)]
+    quick: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct LookerArgs {
+    /// Dashboards of the simulated instance [default: 10,000, quick 2,000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..))]
+    dashboards: Option<u64>,
+    /// Fewer dashboards and one round instead of three: to see that it runs
     #[arg(long)]
     quick: bool,
 }
@@ -129,6 +140,14 @@ pub(crate) fn run_gmail(args: &GmailArgs, workspace: &Workspace) -> anyhow::Resu
     let (rounds, usual, large) = if args.quick { (1, 4_000, 16) } else { (3, 20_000, 64) };
     let bench = Bench::new(workspace, Size { rounds, items: args.messages.unwrap_or(usual) })?;
     gmail::run(&bench, args.large.unwrap_or(large))?;
+    fs::remove_dir_all(&bench.scratch).context("cannot remove the scratch folder")
+}
+
+pub(crate) fn run_looker(args: &LookerArgs, workspace: &Workspace) -> anyhow::Result<()> {
+    build(workspace)?;
+    let (rounds, usual) = if args.quick { (1, 2_000) } else { (3, 10_000) };
+    let bench = Bench::new(workspace, Size { rounds, items: args.dashboards.unwrap_or(usual) })?;
+    looker::run(&bench)?;
     fs::remove_dir_all(&bench.scratch).context("cannot remove the scratch folder")
 }
 

@@ -40,6 +40,8 @@ enum Bench {
     Hn(bench::Args),
     /// Gmail, simulated, into SQLite: speed, and memory with large messages
     Gmail(bench::GmailArgs),
+    /// Looker, simulated, into SQLite: speed, memory, and what a second run costs
+    Looker(bench::LookerArgs),
     /// Hacker News into PostgreSQL: beside SQLite, by several processes, and the queue under claimers
     Postgres(bench::PostgresArgs),
     /// An hour of the live service on virtual time: what it did, and that its memory does not grow
@@ -64,6 +66,7 @@ fn run(command: &Command) -> anyhow::Result<()> {
         Command::Fuzz(args) => fuzz::run(args, &workspace),
         Command::Bench(Bench::Hn(args)) => bench::run(args, &workspace),
         Command::Bench(Bench::Gmail(args)) => bench::run_gmail(args, &workspace),
+        Command::Bench(Bench::Looker(args)) => bench::run_looker(args, &workspace),
         Command::Bench(Bench::Postgres(args)) => bench::run_postgres(args, &workspace),
         Command::Bench(Bench::Soak(args)) => bench::run_soak(args, &workspace),
     }

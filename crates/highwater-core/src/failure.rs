@@ -16,6 +16,10 @@ word! {
         Server = "server",
         /// 401 or 403.
         Denied = "denied",
+        /// The account may not see it. Asking again does not help, and whether it exists is not known.
+        Forbidden = "forbidden",
+        /// No longer listed, and nothing else of its kind answers: gone, or hidden.
+        Vanished = "vanished",
         /// 404 or 410.
         NotFound = "not_found",
         /// Any other status nobody expects here.
@@ -33,6 +37,8 @@ word! {
         /// The account cannot be used: its credentials are missing, expired or refused, and nobody but a person can mend
         /// that. Never a strike against a key.
         Credentials = "credentials",
+        /// The operator's allowance of calls is used up. Never a strike against a key.
+        Spent = "spent",
         /// Our own work on the key broke: a panic, a row the store refuses.
         Internal = "internal",
     }
@@ -46,12 +52,18 @@ impl FailureKind {
             K::Connect | K::Timeout | K::Broken | K::Server | K::Denied | K::NotFound => true,
             K::Status | K::Redirect | K::Malformed | K::Credentials => true,
             K::WrongIdentity | K::TooLarge | K::Throttled | K::Internal => false,
+            K::Forbidden | K::Vanished | K::Spent => false,
         }
     }
 
     /// Whether this is about the account as a whole, so that no key may be blamed for it.
     pub fn is_about_account(self) -> bool {
-        matches!(self, FailureKind::Throttled | FailureKind::Credentials)
+        matches!(self, FailureKind::Throttled | FailureKind::Credentials | FailureKind::Spent)
+    }
+
+    /// Whether asking again is of no use.
+    pub fn is_final(self) -> bool {
+        matches!(self, FailureKind::Forbidden | FailureKind::Vanished)
     }
 }
 

@@ -94,7 +94,7 @@ pub struct Body {
 pub enum Change {
     New,
     Unchanged,
-    /// Only the order of the edges: rewritten, but not a version.
+    /// Only the order of the edges, or what moves without meaning: rewritten, but not a version.
     Reordered,
     Changed,
     /// Not stored: what is there came in while this was on its way, and says something else.
@@ -103,13 +103,17 @@ pub enum Change {
 
 impl Body {
     /// How `newer` differs from this stored body.
-    pub fn change_to(&self, newer: &Body) -> Change {
-        if self.values != newer.values || !same_members(&self.edges, &newer.edges) {
+    pub fn change_to(&self, newer: &Body, table: &Table) -> Change {
+        if self == newer {
+            return Change::Unchanged;
+        }
+        let means = |role| role != Role::Volatile;
+        let pairs = table.columns.iter().zip(self.values.iter().zip(&newer.values));
+        let is_other = pairs.into_iter().any(|(column, (a, b))| means(column.role) && a != b);
+        if is_other || self.values.len() != newer.values.len() || !same_members(&self.edges, &newer.edges) {
             Change::Changed
-        } else if self.edges != newer.edges {
-            Change::Reordered
         } else {
-            Change::Unchanged
+            Change::Reordered
         }
     }
 
@@ -256,17 +260,38 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::schema::{ColumnType, column};
+
+    const TABLE: Table = Table {
+        name: "t",
+        columns: &[column("id", ColumnType::Int, Role::Key), column("text", ColumnType::Text, Role::Content)],
+        edges: None,
+        versions: None,
+        time: None,
+        scope: None,
+        derived: None,
+    };
 
     fn body(text: &str, edges: &[i64]) -> Body {
         Body { values: vec![Value::Int(7), Value::Text(text.into())], edges: edges.to_vec() }
     }
 
     #[test]
+    fn what_moves_without_meaning_is_no_version() {
+        const VOLATILE: Table =
+            Table { columns: &[TABLE.columns[0], column("text", ColumnType::Text, Role::Volatile)], ..TABLE };
+        assert_eq!(body("a", &[]).change_to(&body("b", &[]), &VOLATILE), Change::Reordered);
+        assert_eq!(body("a", &[]).change_to(&body("b", &[]), &TABLE), Change::Changed);
+        assert_eq!(body("a", &[]).change_to(&body("a", &[]), &VOLATILE), Change::Unchanged);
+    }
+
+    #[test]
     fn the_order_of_edges_alone_is_no_version() {
-        assert_eq!(body("a", &[1, 2]).change_to(&body("a", &[1, 2])), Change::Unchanged);
-        assert_eq!(body("a", &[1, 2]).change_to(&body("a", &[2, 1])), Change::Reordered);
-        assert_eq!(body("a", &[1, 2]).change_to(&body("a", &[2, 3])), Change::Changed);
-        assert_eq!(body("a", &[1, 2]).change_to(&body("b", &[2, 1])), Change::Changed);
+        let change = |newer: Body| body("a", &[1, 2]).change_to(&newer, &TABLE);
+        assert_eq!(change(body("a", &[1, 2])), Change::Unchanged);
+        assert_eq!(change(body("a", &[2, 1])), Change::Reordered);
+        assert_eq!(change(body("a", &[2, 3])), Change::Changed);
+        assert_eq!(change(body("b", &[2, 1])), Change::Changed);
     }
 
     #[test]

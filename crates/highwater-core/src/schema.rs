@@ -24,6 +24,8 @@ pub enum Role {
     Content,
     /// Moves all the time at the remote.
     Mutable,
+    /// Follows from other columns, or moves without meaning: what is new is written, and is no version.
+    Volatile,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -168,7 +168,7 @@ impl Judge {
         let is_blameless = failure.kind.is_about_account() || strike == Strike::Outage;
         let attempts = if is_blameless { before.attempts } else { before.attempts + 1 };
         let history = History { attempts, ..before.clone() };
-        let verdict = if attempts >= self.retry.attempts {
+        let verdict = if attempts >= self.retry.attempts || failure.kind.is_final() {
             Verdict::Dead
         } else {
             Verdict::Retry { at: self.now + self.retry.delay(attempts.max(1), self.jitter) }

@@ -17,7 +17,10 @@ pub(crate) async fn ask<T>(
         let mut attempt = 0;
         loop {
             match question(&call).await {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => return Ok(Ok(answer)),
+                Err(failure) if failure.kind == FailureKind::Spent => {
+                    return Ok(Err(DrainEnd::Spent { why: failure.message }));
+                }
                 Err(failure) if !may_retry(engine, &failure, began) => return Err(EngineError::from(failure)),
                 Err(failure) => {
                     attempt += 1;
@@ -31,7 +34,7 @@ pub(crate) async fn ask<T>(
     tokio::select! {
         biased;
         () = engine.world.stop.asked() => Ok(Err(DrainEnd::Stopped)),
-        answer = answer => Ok(Ok(answer?)),
+        answer = answer => answer,
         until = RefusalWatch::new(engine).until_shut_out(engine) => Ok(Err(DrainEnd::GateClosed { until })),
     }
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use highwater_core::{Event, Key, Moment, Observer, Position, Region, SourceName, StreamId, Timestamp};
+use highwater_core::{Event, Key, Moment, Observer, Position, Region, SourceName, Span, StreamId, Timestamp};
 use highwater_sources::{Clock, Density, Source, StreamPolicy, StreamSpec};
 use highwater_store::{Blobs, ErrorKind, Store, StoreError};
 
@@ -140,6 +140,8 @@ pub(crate) struct StreamContext {
     segment_size: AtomicU64,
     /// The exclusive end of the axis as last heard.
     head: AtomicI64,
+    /// When this run began to look at everything, in milliseconds.
+    round_began: AtomicI64,
 }
 
 impl StreamContext {
@@ -151,6 +153,23 @@ impl StreamContext {
             policy,
             segment_size: AtomicU64::new(policy.segment_size),
             head: AtomicI64::new(i64::MIN),
+            round_began: AtomicI64::new(i64::MIN),
+        }
+    }
+
+    /// Keys that may be asked for at once: where a snapshot is taken, a job is about one request.
+    pub(crate) fn keys_fetching(&self, settings: &EngineSettings) -> usize {
+        match self.spec.density {
+            Density::Snapshot(_) => settings.sizes.in_flight as usize * self.policy.job_size,
+            _ => settings.keys_fetching(self.policy.job_size),
+        }
+    }
+
+    /// Jobs at work at once, those that fetch and those that are being committed.
+    pub(crate) fn jobs_max(&self, settings: &EngineSettings) -> usize {
+        match self.spec.density {
+            Density::Snapshot(_) => settings.sizes.in_flight as usize + 8,
+            _ => settings.jobs_max(self.policy.job_size),
         }
     }
 
@@ -161,6 +180,17 @@ impl StreamContext {
     /// What suits this remote better than what suits most.
     pub(crate) fn cut_by(&self, segment_size: u64) {
         self.segment_size.store(segment_size.max(1), Ordering::Relaxed);
+    }
+
+    pub(crate) fn began_round(&self, at: Timestamp) {
+        self.round_began.store(at.as_millis(), Ordering::Relaxed);
+    }
+
+    /// From when on what was fetched shows the state at the end of a span, or a later one. Positions are seconds; a run
+    /// before this one may have ended in the same.
+    pub(crate) fn seen_since(&self, span: Span) -> Timestamp {
+        let end = span.end().0.saturating_mul(1000);
+        Timestamp::from_millis(end.max(self.round_began.load(Ordering::Relaxed)))
     }
 
     pub(crate) fn heard_head(&self, head: Position) {

@@ -7,6 +7,7 @@ mod idle;
 mod jobs;
 mod outage;
 mod ready;
+mod snapshot;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -63,6 +64,10 @@ pub(crate) enum DrainEnd {
     },
     Outage {
         kind: Option<FailureKind>,
+    },
+    /// The operator's allowance of calls is used up.
+    Spent {
+        why: String,
     },
 }
 
@@ -141,7 +146,12 @@ impl Dispatcher {
 
     /// Works until nothing is left to do in `scope`, or something ends the run early. Leases still open are given back.
     pub(crate) async fn drain(&mut self, scope: Scope) -> Result<DrainEnd> {
-        let ended = self.work(scope).await;
+        let ended = match self.work(scope).await {
+            Err(EngineError::Remote(failure)) if failure.kind == FailureKind::Spent => {
+                Ok(DrainEnd::Spent { why: failure.message })
+            }
+            ended => ended,
+        };
         if !matches!(ended, Ok(DrainEnd::Done)) {
             self.wind_down().await;
         }
@@ -321,6 +331,9 @@ async fn refresh_head(worker: &Worker, claimed: &[Claimed]) {
 async fn prepare(worker: &Worker, mut claimed: Claimed) -> Result<Prepared> {
     let engine = &worker.engine;
     let spec = &worker.stream.spec;
+    if let Density::Snapshot(renewal) = spec.density {
+        return snapshot::prepare(worker, claimed, renewal).await;
+    }
     let keys = open_up(worker, &mut claimed).await?;
     let asked = with_due(&keys, &claimed);
     let known = engine.steady(|| engine.store.known(&worker.stream.id, spec.table, &asked)).await?;
@@ -350,6 +363,7 @@ async fn open_up(worker: &Worker, claimed: &mut Claimed) -> Result<KeySet> {
         }
         match discover(worker, span).await? {
             Discovered::Keys(keys) => return Ok(keys),
+            Discovered::Refused(failure) => return Err(failure.into()),
             Discovered::TooMany => {
                 let middle = claimed.span.start().plus(claimed.span.len() / 2);
                 engine.steady(|| engine.store.cut(&claimed.lease, middle)).await?;
@@ -399,7 +413,7 @@ fn with_due(keys: &KeySet, claimed: &Claimed) -> KeySet {
 fn scan_span(density: Density, claimed: &Claimed) -> Span {
     match density {
         Density::Dense | Density::Named(_) => claimed.span,
-        Density::Sparse => claimed.rest(),
+        Density::Sparse | Density::Snapshot(_) => claimed.rest(),
     }
 }
 

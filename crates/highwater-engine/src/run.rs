@@ -2,46 +2,73 @@
 
 use std::time::Duration;
 
-use highwater_core::{BatchCounts, Moment};
-use highwater_store::{ErrorKind, RunEnd, RunOutcome, RunStart, StoreError};
+use highwater_core::{BatchCounts, ExceptionState, Timestamp};
+use highwater_sources::Allowance;
+use highwater_store::{ErrorKind, RunEnd, RunOutcome, RunStart, RunTallies, StoreError};
 
-use crate::{Engine, error::Result};
+use crate::{Engine, StreamStatus, error::Result};
 
 pub(crate) struct RunLog {
     engine: Engine,
     id: String,
     command: &'static str,
-    began: Moment,
     requests_before: u64,
+    items: u64,
+    tallies: RunTallies,
 }
 
 impl RunLog {
     pub(crate) async fn begin(engine: &Engine, command: &'static str) -> Result<RunLog> {
         let id = engine.world.entropy.id();
         let workers = engine.settings.sizes.in_flight;
+        count_month(engine).await?;
         let start = RunStart { id: id.clone(), source: engine.name.clone(), command, workers, at: engine.now() };
         engine.steady(|| engine.store.begin_run(&start)).await?;
         let requests_before = engine.source.gateway().traffic().requests;
-        Ok(RunLog { engine: engine.clone(), id, command, began: engine.world.clock.moment(), requests_before })
+        let engine = engine.clone();
+        Ok(RunLog { engine, id, command, requests_before, items: 0, tallies: RunTallies::default() })
     }
 
-    pub(crate) fn requests(&self) -> u64 {
+    fn requests(&self) -> u64 {
         self.engine.source.gateway().traffic().requests - self.requests_before
     }
 
-    pub(crate) fn lasted(&self) -> Duration {
-        self.engine.world.clock.moment().since(self.began)
+    /// What came of a stream.
+    pub(crate) fn add(&mut self, stream: &str, batch: &BatchCounts, status: &StreamStatus) {
+        self.count(batch);
+        self.tallies.items.insert(stream.to_owned(), batch.stored() + batch.missing + batch.excluded);
+        self.tallies.errors +=
+            status.exceptions(ExceptionState::RetryWait) + status.exceptions(ExceptionState::DeadLetter);
     }
 
-    pub(crate) async fn end(&self, outcome: RunOutcome, batch: &BatchCounts) -> Result<()> {
+    pub(crate) fn count(&mut self, batch: &BatchCounts) {
+        self.items += batch.stored() + batch.missing + batch.excluded;
+    }
+
+    /// Where calls are counted over runs, a process that dies may not take its own with it.
+    pub(crate) async fn keep_counting<T>(&self) -> T {
+        if self.engine.source.allowance().is_none_or(|allowance| !allowance.has_month()) {
+            return std::future::pending().await;
+        }
+        loop {
+            self.engine.world.clock.sleep(COUNT_EVERY).await;
+            // The next one tells the same.
+            self.engine.store.note_requests(&self.id, self.requests()).await.ok();
+        }
+    }
+
+    pub(crate) async fn end(&mut self, outcome: RunOutcome) -> Result<()> {
+        let calls = self.engine.source.allowance().map(Allowance::calls).into_iter().flatten();
+        self.tallies.calls = calls.map(|(activity, calls)| (activity.as_str(), calls)).collect();
         let engine = &self.engine;
         let end = RunEnd {
             id: self.id.clone(),
             source: engine.name.clone(),
             command: self.command,
             outcome,
-            items: batch.stored() + batch.missing + batch.excluded,
+            items: self.items,
             requests: self.requests(),
+            tallies: self.tallies.clone(),
             at: engine.now(),
         };
         match outcome {
@@ -65,3 +92,40 @@ impl RunLog {
 }
 
 const FAILED_PATIENCE: Duration = Duration::from_secs(1);
+const COUNT_EVERY: Duration = Duration::from_secs(2);
+
+/// What the runs of this month have spent of the operator's allowance.
+async fn count_month(engine: &Engine) -> Result<()> {
+    let Some(allowance) = engine.source.allowance().filter(|allowance| allowance.has_month()) else { return Ok(()) };
+    let since = month_of(engine.now());
+    let spent = engine.steady(|| engine.store.requests_since(&engine.name, since)).await?;
+    allowance.note_before(spent);
+    Ok(())
+}
+
+/// When the month of a moment began, in UTC. Days since 1970 to year and month as in Hinnant's `civil_from_days`.
+fn month_of(now: Timestamp) -> Timestamp {
+    const DAY: i64 = 86_400_000;
+    let days = now.as_millis().div_euclid(DAY);
+    let shifted = days + 719_468;
+    let of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * of_year + 2) / 153;
+    let day_of_month = of_year - (153 * month_from_march + 2) / 5;
+    Timestamp::from_millis((days - day_of_month) * DAY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_month_begins_with_its_first_day() {
+        let began = |seconds: i64| month_of(Timestamp::from_millis(seconds * 1000)).as_millis() / 1000;
+        assert_eq!(began(1_709_210_096), 1_706_745_600, "29 February 2024");
+        assert_eq!(began(1_709_251_200), 1_709_251_200, "1 March 2024");
+        assert_eq!(began(1_735_689_599), 1_733_011_200, "31 December 2024");
+        assert_eq!(began(0), 0);
+    }
+}

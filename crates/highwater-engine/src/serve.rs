@@ -94,7 +94,7 @@ struct Followed {
 impl Engine {
     /// Keeps every stream current until a stop is asked for. An error is one that does not heal by itself.
     pub async fn serve(&self, request: &ServeRequest) -> Result<()> {
-        let run = RunLog::begin(self, "serve").await?;
+        let mut run = RunLog::begin(self, "serve").await?;
         let owner = self.world.entropy.worker_id();
         let served = match self.source.changes() {
             Some(changes) => self.serve_record(&owner, changes, request).await,
@@ -105,7 +105,8 @@ impl Engine {
             Ok(batch) => (RunOutcome::Stopped, *batch),
             Err(_) => (RunOutcome::Failed, BatchCounts::default()),
         };
-        let ended = run.end(outcome, &batch).await;
+        run.count(&batch);
+        let ended = run.end(outcome).await;
         served?;
         ended
     }

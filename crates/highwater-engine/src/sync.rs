@@ -1,13 +1,15 @@
 //! Catch up and end: finish what is at hand, find the head, plan up to it, drain, and say what came of it.
 
 mod following;
+mod snapshot;
 
 use std::{sync::Arc, time::Duration};
 
-use highwater_core::{BatchCounts, Event, ExceptionState, FailureKind, Position, Span, Timestamp, WorkerId};
-use highwater_sources::{Following, StreamSpec};
+use highwater_core::{BatchCounts, Event, ExceptionState, FailureKind, Moment, Position, Span, Timestamp, WorkerId};
+use highwater_sources::{Density, Following, StreamSpec};
 use highwater_store::{RunOutcome, StreamRow};
 
+use self::snapshot::Round;
 use crate::{
     account::{self, AccountLink},
     asking::ask,
@@ -68,6 +70,19 @@ pub enum Left {
     GateClosed { until: Timestamp },
     /// The remote does not answer.
     Outage { kind: Option<FailureKind> },
+    /// The operator's allowance of calls is used up.
+    Spent { why: String },
+}
+
+impl Ending {
+    /// Whether the streams that come after would meet the same.
+    fn is_for_all(&self) -> bool {
+        match self {
+            Ending::Stopped => true,
+            Ending::Incomplete(left) => !matches!(left, Left::Exceptions { .. }),
+            Ending::Complete | Ending::NothingToDo { .. } => false,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -84,25 +99,54 @@ pub struct SyncReport {
 impl Engine {
     /// Catches every stream up that is not left to `serve`, one after the other.
     pub async fn sync(&self, request: &SyncRequest) -> Result<Vec<SyncReport>> {
-        let mut reports = Vec::new();
-        for spec in self.source.streams().iter().filter(|spec| spec.follows == Following::Sync) {
-            reports.push(self.sync_stream(spec, request).await?);
-        }
-        Ok(reports)
-    }
-
-    async fn sync_stream(&self, spec: &StreamSpec, request: &SyncRequest) -> Result<SyncReport> {
-        let run = Run::begin(self, spec).await?;
-        let worked = run.work(request).await;
-        match worked {
-            Ok(worked) => run.end(worked).await,
+        let mut log = RunLog::begin(self, "sync").await?;
+        let synced = self.sync_streams(request, &mut log).await;
+        self.source.sign_off().await;
+        match synced {
+            Ok(reports) => {
+                let worst = reports.iter().map(|report| report.ending.outcome()).max_by_key(severity);
+                log.end(worst.unwrap_or(RunOutcome::Complete)).await?;
+                Ok(reports)
+            }
             Err(error) => {
                 // The first error is the one to tell; a run that cannot be recorded as failed stays `running` until the
                 // store is opened again.
-                run.log.end(RunOutcome::Failed, &BatchCounts::default()).await.ok();
+                log.end(RunOutcome::Failed).await.ok();
                 Err(error)
             }
         }
+    }
+
+    async fn sync_streams(&self, request: &SyncRequest, log: &mut RunLog) -> Result<Vec<SyncReport>> {
+        let mut reports: Vec<SyncReport> = Vec::new();
+        let round = Round::of(self).await?;
+        for spec in self.source.streams().iter().filter(|spec| spec.follows == Following::Sync) {
+            let run = Run::begin(self, spec, round);
+            // What ended the one before ends this as well.
+            let report = match reports.last().map(|report| &report.ending).filter(|ending| ending.is_for_all()) {
+                Some(ending) => run.not_begun(ending.clone()).await?,
+                None => {
+                    let worked = tokio::select! {
+                        biased;
+                        worked = run.work(request) => worked?,
+                        never = log.keep_counting() => never,
+                    };
+                    run.end(worked).await?
+                }
+            };
+            log.add(spec.name.as_str(), &report.batch, &report.status);
+            reports.push(report);
+        }
+        Ok(reports)
+    }
+}
+
+/// The worse of two outcomes is that of both.
+fn severity(outcome: &RunOutcome) -> u8 {
+    match outcome {
+        RunOutcome::Complete => 0,
+        RunOutcome::Incomplete => 1,
+        RunOutcome::Running | RunOutcome::Failed | RunOutcome::Stopped => 2,
     }
 }
 
@@ -118,13 +162,17 @@ struct Worked {
 struct Run<'a> {
     engine: &'a Engine,
     stream: Arc<StreamContext>,
-    log: RunLog,
+    /// Of snapshots: as of when all streams are to be seen.
+    round: Round,
+    began: Moment,
+    requests_before: u64,
 }
 
 impl<'a> Run<'a> {
-    async fn begin(engine: &'a Engine, spec: &StreamSpec) -> Result<Run<'a>> {
+    fn begin(engine: &'a Engine, spec: &StreamSpec, round: Round) -> Run<'a> {
         let stream = Arc::new(StreamContext::new(engine, spec));
-        Ok(Run { engine, stream, log: RunLog::begin(engine, "sync").await? })
+        let requests_before = engine.source.gateway().traffic().requests;
+        Run { engine, stream, round, began: engine.world.clock.moment(), requests_before }
     }
 
     async fn work(&self, request: &SyncRequest) -> Result<Worked> {
@@ -142,6 +190,9 @@ impl<'a> Run<'a> {
         let mut dispatcher = Dispatcher::new(worker, owner.clone(), duties.watch());
         if let Some(changes) = self.engine.source.changes() {
             return following::work(self, changes, &mut dispatcher, request).await;
+        }
+        if let Density::Snapshot(_) = self.stream.spec.density {
+            return snapshot::work(self, &mut dispatcher).await;
         }
         let head = match self.finish_at_hand(&mut dispatcher).await? {
             Ok(head) => head,
@@ -204,8 +255,10 @@ impl<'a> Run<'a> {
         let explained: u64 = explained.into_iter().map(|state| counts.exceptions_in(state)).sum();
         let target = if row.span.is_empty() { head } else { row.span.end() };
         let followed = self.engine.steady(|| self.engine.store.followed(&self.stream.id)).await?;
+        // A snapshot is of about as much as the last one.
+        let is_snapshot = matches!(self.stream.spec.density, Density::Snapshot(_));
         self.engine.emit(Event::RunStarted {
-            expected: followed.expected,
+            expected: followed.expected.or_else(|| is_snapshot.then_some(row.stored.max(1))),
             stream: self.stream.id.clone(),
             origin: row.span.start(),
             frontier: row.frontier,
@@ -243,19 +296,29 @@ impl<'a> Run<'a> {
             (DrainEnd::Done, _) if status.complete => Ending::Complete,
             (DrainEnd::Done, _) => Ending::Incomplete(Left::Exceptions { next_retry_at: status.next_retry_at }),
             (DrainEnd::Outage { kind }, _) => Ending::Incomplete(Left::Outage { kind }),
+            (DrainEnd::Spent { why }, _) => Ending::Incomplete(Left::Spent { why }),
             (DrainEnd::GateClosed { until }, _) => {
                 let wait = until.since(self.engine.world.clock.moment());
                 Ending::Incomplete(Left::GateClosed { until: self.engine.now() + wait })
             }
         };
-        self.log.end(ending.outcome(), &batch).await?;
-        Ok(SyncReport {
+        Ok(self.report(status, ending, batch))
+    }
+
+    async fn not_begun(self, ending: Ending) -> Result<SyncReport> {
+        let status = self.engine.stream_status(&self.stream.spec).await?;
+        Ok(self.report(status, ending, BatchCounts::default()))
+    }
+
+    fn report(&self, status: StreamStatus, ending: Ending, batch: BatchCounts) -> SyncReport {
+        let traffic = self.engine.source.gateway().traffic();
+        SyncReport {
             status,
             ending,
             batch,
-            requests: self.log.requests(),
-            throttled: self.engine.source.gateway().traffic().throttled,
-            duration: self.log.lasted(),
-        })
+            requests: traffic.requests - self.requests_before,
+            throttled: traffic.throttled,
+            duration: self.engine.world.clock.moment().since(self.began),
+        }
     }
 }

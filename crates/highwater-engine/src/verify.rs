@@ -6,9 +6,10 @@ mod names;
 mod record;
 mod remote;
 pub(crate) mod rows;
+mod snapshot;
 
 use highwater_core::{ExceptionState, Key, Timestamp};
-use highwater_sources::{Following, StreamSpec};
+use highwater_sources::{Density, Following, StreamSpec};
 use highwater_store::{ChainCheck, Page};
 
 use crate::{Engine, StreamStatus, error::Result};
@@ -153,6 +154,7 @@ impl Engine {
                 streams.push(self.verify_stream(spec, sample).await?);
             }
         }
+        self.source.sign_off().await;
         let (ledger_lines, ledger_error) = self.verify_ledger().await?;
         Ok(VerifyReport { streams, ledger_lines, ledger_error, verified_at: self.now() })
     }
@@ -165,6 +167,11 @@ impl Engine {
         let status = crate::status::row_status(&*self.store, row).await?;
         let mut verdict = StreamVerdict::new(status, spec.follows);
         let exceptions = books::audit(self, spec, &mut verdict).await?;
+        if let Density::Snapshot(renewal) = spec.density {
+            snapshot::compare(self, spec, renewal, &exceptions, &mut verdict).await?;
+            verdict.conclude();
+            return Ok(verdict);
+        }
         match self.source.changes() {
             Some(changes) => record::compare(self, spec, changes, &exceptions, &mut verdict).await?,
             None => remote::compare(self, spec, sample, &exceptions, &mut verdict).await?,

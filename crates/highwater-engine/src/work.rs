@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use highwater_core::{
@@ -57,7 +57,25 @@ pub(crate) struct SegmentWork {
     stored: BTreeSet<Key>,
     /// The marks of stored bodies that are looked at again.
     pub(crate) marks: Marks,
+    /// Of a segment that is everything there is at a time.
+    pub(crate) snapshot: Option<SnapshotWork>,
     state: Mutex<WorkState>,
+}
+
+/// What a list has shown, until it is made once more.
+#[derive(Default)]
+pub(crate) struct SnapshotWork {
+    pub(crate) listed: BTreeSet<Key>,
+    /// So little is listed of what is stored that what cannot be had may as well be hidden.
+    pub(crate) doubts_absence: bool,
+    /// What is known of keys that only the second list has shown; filled when that is made.
+    later: OnceLock<Known>,
+}
+
+impl SnapshotWork {
+    pub(crate) fn of(listed: BTreeSet<Key>, doubts_absence: bool) -> Self {
+        SnapshotWork { listed, doubts_absence, later: OnceLock::new() }
+    }
 }
 
 #[derive(Default)]
@@ -85,8 +103,33 @@ impl SegmentWork {
     ) -> (SegmentWork, Vec<Job>) {
         let rest = claimed.rest();
         let is_placed = matches!(keys, KeySet::Range(_));
+        let open = open_keys(keys, &known, claimed.purpose, rest);
+        let (mut work, jobs) = SegmentWork::of_open(claimed, open, is_placed, known, job_size);
+        work.marks = marks;
+        (work, jobs)
+    }
+
+    /// Of a snapshot: these keys are asked for, whatever is stored.
+    pub(crate) fn of_snapshot(
+        claimed: Claimed,
+        open: Vec<Key>,
+        known: Known,
+        snapshot: SnapshotWork,
+        job_size: usize,
+    ) -> (SegmentWork, Vec<Job>) {
+        let (mut work, jobs) = SegmentWork::of_open(claimed, open, false, known, job_size);
+        work.snapshot = Some(snapshot);
+        (work, jobs)
+    }
+
+    fn of_open(
+        claimed: Claimed,
+        mut open: Vec<Key>,
+        is_placed: bool,
+        known: Known,
+        job_size: usize,
+    ) -> (SegmentWork, Vec<Job>) {
         let due: BTreeSet<Key> = claimed.due.iter().map(|exception| exception.key.clone()).collect();
-        let mut open = open_keys(keys, &known, claimed.purpose, rest);
         open.retain(|key| !due.contains(key));
         let exceptions = known.exceptions.into_iter().chain(claimed.due);
         let due: Vec<Key> = due.into_iter().collect();
@@ -100,7 +143,8 @@ impl SegmentWork {
             purpose: claimed.purpose,
             span: claimed.span,
             stored: known.stored,
-            marks,
+            marks: Marks::default(),
+            snapshot: None,
             exceptions: exceptions.map(|exception| (exception.key.clone(), exception)).collect(),
             state: Mutex::new(state),
         };
@@ -108,26 +152,53 @@ impl SegmentWork {
     }
 
     pub(crate) fn history(&self, key: &Key) -> History {
-        self.exceptions.get(key).map(|exception| exception.history.clone()).unwrap_or_default()
+        self.exception(key).map(|exception| exception.history.clone()).unwrap_or_default()
     }
 
     pub(crate) fn last_tried(&self, key: &Key) -> Option<Timestamp> {
-        self.exceptions.get(key).map(|exception| exception.last_tried_at)
+        self.exception(key).map(|exception| exception.last_tried_at)
     }
 
     pub(crate) fn has_exception(&self, key: &Key) -> bool {
-        self.exceptions.contains_key(key)
+        self.exception(key).is_some()
+    }
+
+    fn exception(&self, key: &Key) -> Option<&Exception> {
+        let later = || self.later()?.exceptions.iter().find(|exception| exception.key == *key);
+        later().or_else(|| self.exceptions.get(key))
+    }
+
+    fn later(&self) -> Option<&Known> {
+        self.snapshot.as_ref()?.later.get()
     }
 
     /// Whether a body of the key is stored: whatever the remote says of it now, that stays.
     pub(crate) fn is_stored(&self, key: &Key) -> bool {
-        self.stored.contains(key)
+        self.stored.contains(key) || self.later().is_some_and(|later| later.stored.contains(key))
+    }
+
+    /// Whether the list of a snapshot is still to be made once more.
+    pub(crate) fn is_to_be_rechecked(&self) -> bool {
+        self.snapshot.as_ref().is_some_and(|snapshot| snapshot.later.get().is_none() && !snapshot.listed.is_empty())
+    }
+
+    /// More keys, which the second list has shown.
+    pub(crate) fn add_later(&self, keys: &[Key], known: Known, job_size: usize) -> Vec<Job> {
+        if let Some(snapshot) = &self.snapshot {
+            snapshot.later.get_or_init(|| known);
+        }
+        let mut state = self.lock();
+        keys.chunks(job_size).map(|keys| state.add(keys.to_vec(), Lane::Backfill)).collect()
     }
 
     /// Where the cursor stands once `job` is committed: everything before it is settled or has a row. Keys without a
     /// place on the axis are behind it only all together.
     pub(crate) fn cursor_after(&self, job: &Job) -> Option<Position> {
         let state = self.lock();
+        // What closes a snapshot is the second list, not its last job.
+        if self.snapshot.is_some() {
+            return None;
+        }
         if job.start.is_none() && state.open_jobs.iter().any(|open| *open != job.id) {
             return None;
         }

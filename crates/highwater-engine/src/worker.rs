@@ -27,11 +27,11 @@ pub(crate) enum JobEnd {
     Committed {
         batch: BatchCounts,
         closed: Option<Closed>,
+        /// What came to light when all was thought to be done.
+        more: Vec<Job>,
     },
     /// The run is stopping: what was in hand is committed, the rest was not asked for.
-    Interrupted {
-        batch: BatchCounts,
-    },
+    Interrupted { batch: BatchCounts },
     /// Somebody else has the segment now.
     LeaseLost,
 }
@@ -77,7 +77,7 @@ impl Worker {
 
     /// Beside others that meet the same remote: what befalls all of them at once is seen as one.
     pub(crate) fn guarded(engine: Engine, stream: Arc<StreamContext>, guard: Arc<Guard>) -> Self {
-        let keys = engine.settings.keys_fetching(stream.policy.job_size);
+        let keys = stream.keys_fetching(&engine.settings);
         Worker { engine, stream, guard, turns: Turns::new(keys), second_look: SecondLook::ByMark }
     }
 
@@ -106,8 +106,14 @@ impl Worker {
             marks = marks.unshown();
             self.engine.world.clock.sleep(ASK_AGAIN).await;
         }
-        let closed = if work.finish_job(job) { self.close(work).await? } else { None };
-        Ok(JobEnd::Committed { batch, closed })
+        let mut more = Vec::new();
+        if work.finish_job(job) {
+            more = self.recheck(work).await?;
+            if more.is_empty() {
+                return Ok(JobEnd::Committed { batch, closed: self.close(work).await?, more });
+            }
+        }
+        Ok(JobEnd::Committed { batch, closed: None, more })
     }
 
     /// One look at the keys of a job: what comes is written, part by part if memory is short. The turn ends with the
@@ -122,7 +128,7 @@ impl Worker {
         let mut looked = Looked { left: job.keys.len(), ..Looked::default() };
         let mut parts = self.parts(job, &look.call);
         while let Some(answers) = parts.next().await {
-            let answers = usable(answers.map_err(JobError::Batch)?)?;
+            let answers = usable(answers.map_err(batch_error)?)?;
             looked.left = looked.left.checked_sub(answers.len()).ok_or_else(miscounted)?;
             if looked.left == 0 {
                 drop(turn.take());
@@ -187,6 +193,12 @@ impl Worker {
                     }
                     sorted.records.push(record);
                 }
+                Fetched::Absent if work.snapshot.as_ref().is_some_and(|snapshot| snapshot.doubts_absence) => {
+                    let failure = Failure::new(FailureKind::Vanished, TOO_MANY);
+                    let settlement = judge.failure(key, &history, &failure, strike);
+                    self.tell(&settlement, failure.kind);
+                    sorted.settlements.push(settlement);
+                }
                 Fetched::Absent if work.is_stored(&key) && self.stream.spec.vanished.is_some() => {
                     self.engine.emit(Event::Vanished { key: key.clone() });
                     sorted.edits.extend(self.vanished(&key));
@@ -244,7 +256,8 @@ impl Worker {
             let spared = judge.failure(key, &history, failure, Strike::Outage);
             return Settlement { verdict: Verdict::Retry { at: judge.now + LAST_CHANCE }, ..spared };
         }
-        if settlement.verdict == Verdict::Dead && work.purpose == Purpose::Catchup && work.is_stored(&key) {
+        let is_old_enough = work.purpose == Purpose::Catchup && work.snapshot.is_none();
+        if settlement.verdict == Verdict::Dead && is_old_enough && work.is_stored(&key) {
             // A body is stored; that it could not be had again is told, and no reason to hold the frontier.
             return settled(key, history);
         }
@@ -383,6 +396,13 @@ impl Worker {
     }
 }
 
+/// The account cannot be used any more, or may not.
+fn is_end(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Credentials | FailureKind::Spent)
+}
+
+const TOO_MANY: &str = "gone, as is more than what is left of its kind: deleted, or hidden from this account";
+
 /// Each waits for the disk, or for a store far away.
 const BLOBS_AT_ONCE: usize = 8;
 
@@ -426,12 +446,19 @@ struct Looked {
 /// Answers none of which says that the account cannot be used.
 fn usable(answers: Vec<Answer>) -> Result<Vec<Answer>, JobError> {
     let unusable = answers.iter().find_map(|answer| match &answer.fetched {
-        Fetched::Failed(failure) if failure.kind == FailureKind::Credentials => Some(failure),
+        Fetched::Failed(failure) if is_end(failure.kind) => Some(failure),
         _ => None,
     });
     match unusable {
         Some(failure) => Err(JobError::Account(failure.clone())),
         None => Ok(answers),
+    }
+}
+
+fn batch_error(failure: Failure) -> JobError {
+    match failure.kind {
+        FailureKind::Spent => JobError::Account(failure),
+        _ => JobError::Batch(failure),
     }
 }
 

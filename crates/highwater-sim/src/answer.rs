@@ -8,7 +8,7 @@ use std::{io::Write, time::Duration};
 
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 pub use self::{
     etag::{Etag, IfNoneMatch},
@@ -126,11 +126,20 @@ pub struct Headers {
     pub etag: Option<Etag>,
     /// `WWW-Authenticate`.
     pub challenge: Option<&'static str>,
+    /// `X-Total-Count` and `Link`.
+    pub paging: Option<Paging>,
 }
 
 impl Headers {
     pub const fn of(content_type: &'static str) -> Self {
-        Headers { content_type, encoding: ContentEncoding::Identity, retry_after: None, etag: None, challenge: None }
+        Headers {
+            content_type,
+            encoding: ContentEncoding::Identity,
+            retry_after: None,
+            etag: None,
+            challenge: None,
+            paging: None,
+        }
     }
 
     pub fn to_map(self, content_length: usize) -> HeaderMap {
@@ -150,7 +159,36 @@ impl Headers {
         if let Some(challenge) = self.challenge {
             map.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
         }
+        if let Some(paging) = self.paging {
+            map.insert(HeaderName::from_static("x-total-count"), HeaderValue::from(paging.total));
+            map.extend(HeaderValue::from_str(&paging.link()).ok().map(|link| (header::LINK, link)));
+        }
         map
+    }
+}
+
+/// Which page of a list this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paging {
+    pub total: u64,
+    pub limit: u64,
+    pub offset: u64,
+}
+
+impl Paging {
+    /// The value of `Link`: addresses relative to the one that was asked.
+    pub fn link(&self) -> String {
+        let Paging { total, limit, offset } = *self;
+        let last = total.saturating_sub(1) / limit.max(1) * limit;
+        let pages = [
+            ("first", Some(0)),
+            ("prev", offset.checked_sub(limit)),
+            ("next", (offset + limit < total).then_some(offset + limit)),
+            ("last", Some(last)),
+        ];
+        let link =
+            |(name, offset): (&str, Option<u64>)| Some(format!("<?limit={limit}&offset={}>; rel=\"{name}\"", offset?));
+        pages.into_iter().filter_map(link).collect::<Vec<_>>().join(", ")
     }
 }
 

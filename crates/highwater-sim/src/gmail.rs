@@ -42,7 +42,6 @@ mod mime;
 mod multipart;
 mod oauth;
 mod pages;
-mod params;
 pub mod plan;
 mod reply;
 mod route;
@@ -72,6 +71,7 @@ use self::{
 };
 use crate::{
     answer::{Answer, HTML, Message, Reply, SimRequest},
+    params,
     quota::ClosedPeriod,
     rng::Seed,
     simulator::{Simulator, Takes},

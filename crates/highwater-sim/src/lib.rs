@@ -8,6 +8,8 @@ mod dice;
 mod fault;
 pub mod gmail;
 pub mod hn;
+pub mod looker;
+mod params;
 pub mod plan;
 mod quota;
 pub mod rng;
@@ -18,7 +20,7 @@ mod transport;
 
 pub use answer::{
     Accept, AcceptEncoding, Answer, Arrival, ContentEncoding, Declared, EVENT_STREAM, Etag, HTML, Headers, IfNoneMatch,
-    JSON, JSON_LINES, Message, Reply, RetryAfter, SimRequest, Verb,
+    JSON, JSON_LINES, Message, Paging, Reply, RetryAfter, SimRequest, Verb,
 };
 pub use fault::{Fault, Step, UnknownFault};
 pub use gmail::{GmailCounts, GmailFault, GmailPlan, GmailPreset, GmailSim, MessageState, MessageTruth};
@@ -26,6 +28,7 @@ pub use hn::{
     CannotMutate, EventStream, Expected, HnSim, Moved, MutationKind, Opening, Publicity, StreamOrder, StreamStep,
     StreamTurn, Version, World,
 };
+pub use looker::{LookerCounts, LookerFault, LookerPlan, LookerPreset, LookerSim, LookerType};
 pub use plan::{FaultPlan, PlanError, Preset};
 pub use rng::Seed;
 pub use simulator::{Simulator, Takes};

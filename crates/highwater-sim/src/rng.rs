@@ -68,6 +68,10 @@ pub enum Purpose {
     PageToken,
     AccessToken,
     Attachment,
+    LookerBody,
+    LookerOrder,
+    LookerLife,
+    LookerToken,
 }
 
 /// The finaliser of SplitMix64: a bijection in which every input bit reaches every output bit.

@@ -21,13 +21,15 @@ pub use meter::{Answers, LATENCY_BOUNDS, LATENCY_CLASSES, Latency, Meter, Traffi
 use meter::{Counters, Met};
 pub use reading::{Classifier, Reading, read_status};
 
-use crate::{Call, Clock, OpenResponse, Request, Response, Transport};
+use crate::{Allowance, Call, Clock, OpenResponse, Request, Response, Transport};
 
 pub struct Gateway {
     transport: Arc<dyn Transport>,
     limiter: Limiter,
     classify: Classifier,
     counters: Counters,
+    /// Where calls are counted and bounded.
+    allowance: Option<Arc<Allowance>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,7 +53,7 @@ impl From<GatewayError> for Failure {
 impl Gateway {
     pub fn new(transport: Arc<dyn Transport>, settings: Settings, clock: Clock, jitter: Jitter) -> Self {
         let limiter = Limiter::new(settings, clock, jitter);
-        Gateway { transport, limiter, classify: read_status, counters: Counters::default() }
+        Gateway { transport, limiter, classify: read_status, counters: Counters::default(), allowance: None }
     }
 
     /// For sources that say "too much" in other words than HTTP's.
@@ -59,10 +61,16 @@ impl Gateway {
         Gateway { classify, ..self }
     }
 
+    /// For sources whose calls are counted: each that is sent is taken from it first.
+    pub fn with_allowance(self, allowance: Arc<Allowance>) -> Self {
+        Gateway { allowance: Some(allowance), ..self }
+    }
+
     /// Waits for its turn and sends. An answer that asks to slow down is waited out, however often it comes.
     pub async fn get(&self, request: Request, call: &Call, cost: f64) -> Result<Response, GatewayError> {
         loop {
             let pass = self.limiter.acquire(call.lane, cost).await?;
+            self.take(&request)?;
             let in_flight = call.beat.in_flight();
             let (answer, outcome) = self.send(request.clone(), Some(call.lane)).await;
             drop(in_flight);
@@ -78,6 +86,7 @@ impl Gateway {
     pub async fn get_probe(&self, request: Request) -> Result<Response, GatewayError> {
         loop {
             self.limiter.quota_over().await?;
+            self.take(&request)?;
             let (answer, outcome) = self.send(request.clone(), None).await;
             match outcome {
                 Outcome::Throttled { retry_after } => self.limiter.note_throttled(retry_after),
@@ -154,6 +163,10 @@ impl Gateway {
 
     pub fn clock(&self) -> &Clock {
         self.limiter.clock()
+    }
+
+    fn take(&self, request: &Request) -> Result<(), Failure> {
+        self.allowance.as_ref().map_or(Ok(()), |allowance| allowance.take(request))
     }
 
     async fn send(&self, request: Request, lane: Option<Lane>) -> (Result<Response, Failure>, Outcome) {

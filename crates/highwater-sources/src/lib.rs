@@ -1,5 +1,6 @@
 //! The remote APIs: how to reach them politely, and what their answers mean.
 
+mod allowance;
 mod call;
 mod changes;
 mod clock;
@@ -11,12 +12,14 @@ mod gateway;
 pub mod gmail;
 mod hn;
 mod live;
+pub mod looker;
 mod memory;
 mod source;
 mod sse;
 mod text;
 mod transport;
 
+pub use allowance::{Activity, Allowance};
 pub use call::{Beat, Call, InFlight, Tags};
 pub use changes::{Census, Changes, Mark, Since};
 pub use clock::Clock;
@@ -28,7 +31,10 @@ pub use gateway::{
 pub use hn::Hn;
 pub use live::{Feed, Listening, Live, Told};
 pub use memory::{Held, Memory};
-pub use source::{Answer, Density, Discovered, Fetched, Following, NamedIn, Source, StreamPolicy, StreamSpec, Survey};
+pub use source::{
+    Answer, Density, Discovered, Fetched, Following, Forecast, NamedIn, Renewal, Source, StreamPolicy, StreamSpec,
+    Survey,
+};
 pub use transport::{
     Chunks, Deadlines, HttpTransport, OpenResponse, PoolLimits, Redirects, Request, Response, Roots, SetupError,
     Transport, TransportSettings,

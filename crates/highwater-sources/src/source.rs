@@ -9,7 +9,7 @@ use highwater_core::{
     schema::{SideSpec, Table},
 };
 
-use crate::{Call, Changes, Gateway, Held, Live};
+use crate::{Allowance, Call, Changes, Gateway, Held, Live};
 
 pub trait Source: Send + Sync {
     fn streams(&self) -> &[StreamSpec];
@@ -39,6 +39,24 @@ pub trait Source: Send + Sync {
         span: Span,
         call: &'a Call,
     ) -> BoxFuture<'a, Result<Discovered, Failure>>;
+    /// The keys once more, when all those listed before are dealt with: what came and went meanwhile shows in the
+    /// difference. None if a second list would prove nothing, or cost too much.
+    fn recheck<'a>(
+        &'a self,
+        _stream: &'a StreamName,
+        _span: Span,
+        _call: &'a Call,
+    ) -> BoxFuture<'a, Result<Option<Discovered>, Failure>> {
+        Box::pin(async { Ok(None) })
+    }
+    /// How many calls it would take to mirror the stream now, found out by listing it; none if it cannot be told.
+    fn forecast<'a>(
+        &'a self,
+        _stream: &'a StreamName,
+        _call: &'a Call,
+    ) -> BoxFuture<'a, Result<Option<Forecast>, Failure>> {
+        Box::pin(async { Ok(None) })
+    }
     /// One answer for each key, in any order. An error is about the batch as a whole: it is tried again, then split.
     fn fetch<'a>(
         &'a self,
@@ -60,6 +78,14 @@ pub trait Source: Send + Sync {
     fn probe<'a>(&'a self, stream: &'a StreamName, canary: Option<&'a Key>) -> BoxFuture<'a, Result<(), Failure>>;
     /// What the remote tells by itself, if it does.
     fn live(&self) -> Option<&dyn Live>;
+    /// The bound on calls that an operator has set, if calls are counted.
+    fn allowance(&self) -> Option<&Allowance> {
+        None
+    }
+    /// Gives back what was taken for the work, which is over.
+    fn sign_off(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
     /// The remote's own record of what changed, if it keeps one.
     fn changes(&self) -> Option<&dyn Changes> {
         None
@@ -79,6 +105,18 @@ pub enum Discovered {
     Keys(KeySet),
     /// The span is to be cut in two.
     TooMany,
+    /// The account may not see what is there.
+    Refused(Failure),
+}
+
+/// What a look at a stream says it would take to mirror it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forecast {
+    pub objects: u64,
+    /// By kind of call.
+    pub calls: Vec<(&'static str, u64)>,
+    /// Why nothing can be said of it.
+    pub refused: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -105,6 +143,17 @@ pub enum Density {
     Sparse,
     /// Keys are names that occur in rows of another stream, in the order in which they were found.
     Named(NamedIn),
+    /// Positions are times: a segment is everything there is, as it was at its end or later.
+    Snapshot(Renewal),
+}
+
+/// What a snapshot asks for of what an earlier one has stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewal {
+    /// All of it, also what is no longer listed.
+    Anew,
+    /// Nothing: the remote never changes it.
+    Once,
 }
 
 /// Which commands mirror a stream.

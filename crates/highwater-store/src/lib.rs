@@ -33,6 +33,6 @@ pub use postgres::{LeaseClock, PostgresOptions, PostgresStore};
 pub use sqlite::{Durability, Execution, GroupLimits, Mode, OpenOptions, Sharding, SqliteStore};
 pub use store::{
     Claim, Claimed, Close, Closed, Commit, Counts, ExceptionFilter, Known, Outlook, Page, Plan, RunEnd, RunOutcome,
-    RunStart, SHARE_LASTS, ShareAsk, Store, StoredRow, StreamRow, Wanted, WorkerRow,
+    RunStart, RunTallies, SHARE_LASTS, ShareAsk, Store, StoredRow, StreamRow, Wanted, WorkerRow,
 };
 pub use vault::{KEY_FILE, KeyId, Place, Vault, VaultError, VaultKey};

@@ -26,6 +26,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 5, name: "told", sql: include_str!("migrations/0005_told.sql") },
     Migration { version: 6, name: "told keys", sql: include_str!("migrations/0006_told_keys.sql") },
     Migration { version: 7, name: "shards", sql: include_str!("migrations/0007_shards.sql") },
+    Migration { version: 8, name: "looker", sql: include_str!("migrations/0008_looker.sql") },
 ];
 
 /// How a database spells the words in braces.
@@ -47,6 +48,9 @@ pub(crate) const SQLITE: &Dialect = &[
     ("{rowless}", "STRICT, WITHOUT ROWID"),
     ("{busy}", ""),
     ("{mirror}", ""),
+    ("{each_element}", "json_each(content.body, '$.dashboard_elements') AS element"),
+    ("{each_field}", "json_each(asked.query, '$.fields') AS field"),
+    ("{each_filter}", "json_each(asked.query, '$.filters') AS filter"),
 ];
 
 /// A row is rewritten beside its old self if its page has room, and then no index has to know (HOT). A refetch moves the
@@ -68,6 +72,21 @@ pub(crate) const POSTGRES: &Dialect = &[
     ("{rowless}", ""),
     ("{busy}", "WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500)"),
     ("{mirror}", "WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05)"),
+    (
+        "{each_element}",
+        "jsonb_array_elements(CASE jsonb_typeof(content.body -> 'dashboard_elements')
+            WHEN 'array' THEN content.body -> 'dashboard_elements' END) AS element (value)",
+    ),
+    (
+        "{each_field}",
+        "jsonb_array_elements_text(CASE jsonb_typeof(asked.query -> 'fields')
+            WHEN 'array' THEN asked.query -> 'fields' END) AS field (value)",
+    ),
+    (
+        "{each_filter}",
+        "jsonb_object_keys(CASE jsonb_typeof(asked.query -> 'filters')
+            WHEN 'object' THEN asked.query -> 'filters' END) AS filter (key)",
+    ),
 ];
 
 /// A step as the database remembers it.

@@ -273,6 +273,14 @@ impl Store for PostgresStore {
         transact!(self, to_write, "noting the end of a run", |db| runs::end(db, run))
     }
 
+    fn note_requests<'a>(&'a self, run: &'a str, requests: u64) -> BoxFuture<'a, Result<()>> {
+        transact!(self, to_write, "noting requests", |db| runs::note_requests(db, run, requests))
+    }
+
+    fn requests_since<'a>(&'a self, source: &'a SourceName, since: Timestamp) -> BoxFuture<'a, Result<u64>> {
+        transact!(self, to_read, "counting requests", |db| runs::requests_since(db, source, since))
+    }
+
     fn append_ledger<'a>(&'a self, entry: &'a LedgerEntry) -> BoxFuture<'a, Result<()>> {
         transact!(self, to_write, "writing to the ledger", |db| ledger::note(db, entry))
     }

@@ -268,6 +268,16 @@ impl Store for SqliteStore {
         self.hasty("noting the end of a run", move |session| runs::end(session, &run))
     }
 
+    fn note_requests<'a>(&'a self, run: &'a str, requests: u64) -> BoxFuture<'a, Result<()>> {
+        let run = run.to_owned();
+        self.hasty("noting requests", move |session| runs::note_requests(&session.db, &run, requests))
+    }
+
+    fn requests_since<'a>(&'a self, source: &'a SourceName, since: Timestamp) -> BoxFuture<'a, Result<u64>> {
+        let source = source.clone();
+        Box::pin(self.read("counting requests", move |db| runs::requests_since(db, &source, since)))
+    }
+
     fn append_ledger<'a>(&'a self, entry: &'a LedgerEntry) -> BoxFuture<'a, Result<()>> {
         let entry = entry.clone();
         self.hasty("writing to the ledger", move |session| session.append(&entry))

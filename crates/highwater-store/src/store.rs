@@ -1,6 +1,10 @@
 //! The one narrow interface to a store. Decisions are made in the core; a backend only reads and writes.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
@@ -64,6 +68,10 @@ pub trait Store: LiveStore + FollowStore + MailboxStore {
     fn begin_run<'a>(&'a self, run: &'a RunStart) -> BoxFuture<'a, Result<()>>;
     /// Notes how a run ended, with a line in the ledger the first time.
     fn end_run<'a>(&'a self, run: &'a RunEnd) -> BoxFuture<'a, Result<()>>;
+    /// Notes how many requests a run under way has made so far.
+    fn note_requests<'a>(&'a self, run: &'a str, requests: u64) -> BoxFuture<'a, Result<()>>;
+    /// Requests of all runs that began since then.
+    fn requests_since<'a>(&'a self, source: &'a SourceName, since: Timestamp) -> BoxFuture<'a, Result<u64>>;
     fn append_ledger<'a>(&'a self, entry: &'a LedgerEntry) -> BoxFuture<'a, Result<()>>;
 
     fn streams(&self) -> BoxFuture<'_, Result<Vec<StreamRow>>>;
@@ -290,7 +298,29 @@ pub struct RunEnd {
     pub outcome: RunOutcome,
     pub items: u64,
     pub requests: u64,
+    pub tallies: RunTallies,
     pub at: Timestamp,
+}
+
+/// What a run came to, in more detail.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunTallies {
+    /// Keys that failed, and are to be tried again or are dead letters.
+    pub errors: u64,
+    /// By stream.
+    pub items: BTreeMap<String, u64>,
+    /// By kind of call, where the remote makes a difference.
+    pub calls: BTreeMap<&'static str, u64>,
+}
+
+impl RunTallies {
+    pub(crate) fn items_json(&self) -> String {
+        json!(self.items).to_string()
+    }
+
+    pub(crate) fn calls_json(&self) -> String {
+        json!(self.calls).to_string()
+    }
 }
 
 impl RunEnd {

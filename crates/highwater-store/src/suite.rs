@@ -6,6 +6,7 @@
 pub mod accounts;
 pub mod alerts;
 pub mod arrivals;
+pub mod content;
 pub mod cuts;
 pub mod derived;
 pub mod exceptions;
@@ -55,6 +56,10 @@ cases! { ($)
         shares_are_given_back_by_leaving_or_dying
         who_is_at_work_is_listed_with_what_it_holds
         a_run_ends_once;
+    content:
+        what_moves_without_meaning_is_written_and_no_version
+        when_a_row_was_last_fetched_is_told_beside_its_columns
+        the_requests_of_runs_are_counted_also_of_those_that_never_ended;
     leases:
         a_late_commit_is_fenced_off
         a_silent_segment_is_taken_over_after_its_ttl

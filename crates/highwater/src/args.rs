@@ -164,7 +164,9 @@ Examples:
   highwater sync hn --last 10000           only the newest 10,000 ids (later syncs go on from there)
   highwater sync hn --from 1 --to 500000   a range of ids, both ends included
   highwater sync hn --since 2024-01-31     everything posted since then (UTC; or 2024-01-31T18:00:00Z)
-  highwater sync hn --force --last 1000    fetch the newest 1,000 again and count what differed";
+  highwater sync hn --force --last 1000    fetch the newest 1,000 again and count what differed
+  highwater sync bi                        a Looker instance as it is now, with what changed since the last time
+  highwater sync bi --plan                 how many calls that would take, for the price of the lists";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SyncArgs {
@@ -186,6 +188,9 @@ pub(crate) struct SyncArgs {
     /// Fetch again what is stored already, and count what differed
     #[arg(long)]
     pub(crate) force: bool,
+    /// Looker: list what there is, fetch nothing, and say how many calls a sync would make
+    #[arg(long, conflicts_with = "force")]
+    pub(crate) plan: bool,
 }
 
 const SERVE_EXAMPLES: &str = "\
@@ -372,6 +377,7 @@ Examples:
   highwater simulate hn --faults plan.toml               your own plan; --print-plan shows every key of one
   highwater simulate hn --load items.jsonl.gz            real bodies, one JSON object a line
   highwater simulate gmail --items 5000                  a mailbox; --print-plan shows its plan
+  highwater simulate looker --items 2000                 an instance of 2,000 dashboards and all that goes with them
 
 Then point a source at it: base_url = \"http://127.0.0.1:8733\".
 The truth to compare with is at /_sim/truth and /_sim/truth/users, counters are at /_sim/stats.
@@ -393,12 +399,22 @@ The plans are none, calm, storm, penalty, expiry and broken. By hand, with GET o
   curl '127.0.0.1:8733/_sim/draft'                       a draft is saved, which gives it another id
   curl '127.0.0.1:8733/_sim/expire_history'              older history ids give 404
   curl '127.0.0.1:8733/_sim/expire_tokens'               access tokens end; /_sim/revoke: refresh tokens too
-  curl '127.0.0.1:8733/_sim/penalty?for_s=60'            the penalty box; /_sim/down as above";
+  curl '127.0.0.1:8733/_sim/penalty?for_s=60'            the penalty box; /_sim/down as above
+
+Looker: base_url = \"http://127.0.0.1:8733\"; LOOKERSDK_CLIENT_ID=sim-client and LOOKERSDK_CLIENT_SECRET=sim-secret unless
+the plan says otherwise. The plans are none, calm, storm and chaos. By hand, with GET, or POST and JSON:
+  curl '127.0.0.1:8733/_sim/edit?type=dashboards&id=7'   another title; {\"set\": {...}} sets members
+  curl '127.0.0.1:8733/_sim/insert?type=looks&count=3'   new ones, with their queries and metadata
+  curl '127.0.0.1:8733/_sim/delete?type=looks&id=7'      to the trash; /_sim/restore, and /_sim/purge: for good
+  curl '127.0.0.1:8733/_sim/hide?type=folders&id=7'      absent from lists, 404 alone; /_sim/show undoes it
+  curl '127.0.0.1:8733/_sim/forbid?type=alerts'          the whole type is 403, or &status=404; /_sim/allow undoes it
+  curl '127.0.0.1:8733/_sim/revoke'                      all tokens end; /_sim/credentials?client_secret=S changes it";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Simulated {
     Hn,
     Gmail,
+    Looker,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -412,10 +428,10 @@ pub(crate) struct SimulateArgs {
     /// The same seed gives the same items and the same faults
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) seed: u64,
-    /// How many items or messages there are
+    /// How many items, messages or dashboards there are
     #[arg(long, default_value_t = 20_000, value_name = "N")]
     pub(crate) items: u64,
-    /// none, calm, storm, chaos (hn), penalty, expiry, broken (gmail), or a file with a plan
+    /// none, calm, storm, chaos (hn, looker), penalty, expiry, broken (gmail), or a file with a plan
     #[arg(long, default_value = "calm", value_name = "PLAN")]
     pub(crate) faults: String,
     /// Serve the items of a JSON-lines file instead of generated ones

@@ -2,6 +2,7 @@
 
 mod alerts;
 mod gmail;
+mod looker;
 mod reader;
 mod serve;
 mod source;
@@ -18,6 +19,7 @@ use toml::Table;
 use crate::exit::Trouble;
 pub(crate) use alerts::{AlertsConfig, NotifyConfig, SmtpConfig};
 pub(crate) use gmail::{ClientSecret, GmailConfig, OauthConfig};
+pub(crate) use looker::{Given, Ini, LookerConfig};
 use reader::Reader;
 pub(crate) use serve::ServeConfig;
 pub(crate) use source::{Limits, LiveConfig, ROTATE_KEY, RateLimit, SourceConfig, SourceKind};

@@ -7,6 +7,7 @@ mod commands;
 mod config;
 mod credentials;
 mod exit;
+mod instance;
 mod keyring;
 mod location;
 mod mailbox;

@@ -5,18 +5,22 @@ use std::{
     time::Duration,
 };
 
-use highwater_core::throttle::{InFlight, OnSlow, Rate, Settings as ThrottleSettings, Window};
+use highwater_core::throttle::{
+    Growth, InFlight, OnSlow, Policy as Tuning, Rate, Settings as ThrottleSettings, Window,
+};
 use highwater_engine::Entropy;
 use highwater_sources::{
-    Clock, Deadlines, Decoding, Gateway, Hn, HttpTransport, Memory, Source, TransportSettings,
+    Clock, Deadlines, Decoding, Gateway, Hn, HttpTransport, Memory, Roots, Source, TransportSettings,
     gmail::{Gmail, GmailSettings, Mailbox, Policy},
+    looker::{JOB_SIZE, Looker, LookerSettings},
 };
 use highwater_store::{MailboxId, Store};
 
 use crate::{
-    config::{GmailConfig, Limits, RateLimit, SourceConfig, SourceKind},
+    config::{GmailConfig, Limits, LookerConfig, RateLimit, SourceConfig, SourceKind},
     credentials::{self, Safe},
     exit::Trouble,
+    instance::Instance,
     keyring::Keyring,
 };
 
@@ -28,7 +32,7 @@ struct Pace {
     /// With no rate to keep them apart.
     unlimited: InFlight,
     per_minute: Option<f64>,
-    on_slow: OnSlow,
+    tuning: Tuning,
 }
 
 /// Hacker News states no limit; these are polite, and reach the whole history in about six hours. Answers that become
@@ -38,8 +42,27 @@ const HN: Pace = Pace {
     in_flight: InFlight { start: 64, max: 256 },
     unlimited: InFlight { start: 64, max: 64 },
     per_minute: None,
-    on_slow: OnSlow::Shrink,
+    tuning: Tuning { cut: 0.85, growth: Growth::Additive, on_slow: OnSlow::Shrink },
 };
+
+/// Looker states no limit in numbers. The delay between requests grows by half when it refuses, and shrinks by a tenth
+/// after ten answers.
+const LOOKER: Pace = Pace {
+    rate: (10.0, 10.0),
+    in_flight: InFlight { start: 8, max: 8 },
+    unlimited: InFlight { start: 8, max: 8 },
+    per_minute: Some(100.0),
+    tuning: Tuning {
+        cut: 1.0 / 1.5,
+        growth: Growth::AfterSuccesses { count: 10, delay_factor: 0.9 },
+        on_slow: OnSlow::Ignore,
+    },
+};
+/// Lists that are not paged may be long, and take their time.
+const LIST_MAX: usize = 256 * 1024 * 1024;
+const LIST_PATIENCE: Duration = Duration::from_secs(600);
+/// As the SDK has it.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(120);
 
 /// How many requests one user may have under way is written nowhere; ten were seen to be too many.
 const GMAIL_IN_FLIGHT: InFlight = InFlight { start: 4, max: 32 };
@@ -50,6 +73,9 @@ static MAIL_MEMORY: LazyLock<Memory> = LazyLock::new(|| Memory::new(64 * 1024 * 
 
 impl Pace {
     fn of(source: &SourceConfig) -> Pace {
+        if source.looker.is_some() {
+            return LOOKER;
+        }
         match &source.gmail {
             None => HN,
             Some(gmail) => Pace {
@@ -57,7 +83,7 @@ impl Pace {
                 in_flight: GMAIL_IN_FLIGHT,
                 unlimited: InFlight { start: 16, max: 64 },
                 per_minute: gmail.mail.quota.per_minute(),
-                on_slow: OnSlow::Ignore,
+                tuning: Tuning::default(),
             },
         }
     }
@@ -75,6 +101,9 @@ pub(crate) fn build(
     clock: &Clock,
     entropy: &Entropy,
 ) -> Result<Arc<dyn Source>, Trouble> {
+    if let Some(config) = &source.looker {
+        return build_looker(source, config, clock, entropy);
+    }
     match (source.kind, &source.gmail) {
         (SourceKind::Hn, _) => {
             let gateway = gateway(source, &source.hn.base_url, TransportSettings::default(), clock, entropy)?;
@@ -117,6 +146,30 @@ fn build_gmail(
     Ok(Arc::new(Gmail::new(gateway, bearer, settings, Decoding::Blocking)))
 }
 
+fn build_looker(
+    source: &SourceConfig,
+    config: &LookerConfig,
+    clock: &Clock,
+    entropy: &Entropy,
+) -> Result<Arc<dyn Source>, Trouble> {
+    let Instance { base_url, key, verifies, timeout } = Instance::find(&source.name, config)?;
+    let first_byte = timeout.unwrap_or(ANSWER_PATIENCE);
+    let deadlines = Deadlines { first_byte, total: first_byte.max(LIST_PATIENCE), ..Deadlines::default() };
+    let roots = if verifies { Roots::Native } else { Roots::Anybody };
+    let settings = TransportSettings { body_max: LIST_MAX, deadlines, roots, ..TransportSettings::default() };
+    let transport = transport(source, &base_url, settings)?;
+    let gateway = gateway_over(source, transport.clone(), clock, entropy);
+    let settings = LookerSettings {
+        source: source.name.to_string(),
+        key,
+        types: config.mirror.types.clone(),
+        page: source.limits.job.unwrap_or(JOB_SIZE),
+        max_calls: config.mirror.max_calls,
+        max_calls_month: config.mirror.max_calls_month,
+    };
+    Ok(Arc::new(Looker::new(gateway, transport, settings, Decoding::Blocking)))
+}
+
 fn gateway(
     source: &SourceConfig,
     base_url: &str,
@@ -124,11 +177,23 @@ fn gateway(
     clock: &Clock,
     entropy: &Entropy,
 ) -> Result<Gateway, Trouble> {
+    Ok(gateway_over(source, transport(source, base_url, settings)?, clock, entropy))
+}
+
+fn transport(
+    source: &SourceConfig,
+    base_url: &str,
+    settings: TransportSettings,
+) -> Result<Arc<HttpTransport>, Trouble> {
     let transport = HttpTransport::new(base_url, settings).map_err(|error| {
         Trouble::usage(format!("sources.{}.base_url: {}", source.name, highwater_engine::describe(&error)))
     })?;
+    Ok(Arc::new(transport))
+}
+
+fn gateway_over(source: &SourceConfig, transport: Arc<HttpTransport>, clock: &Clock, entropy: &Entropy) -> Gateway {
     let jitter = entropy.clone();
-    Ok(Gateway::new(Arc::new(transport), throttle(source), clock.clone(), Box::new(move || jitter.unit())))
+    Gateway::new(transport, throttle(source), clock.clone(), Box::new(move || jitter.unit()))
 }
 
 /// A rate of one's own is also the most, unless a greater one is given as well.
@@ -149,8 +214,9 @@ fn throttle(source: &SourceConfig) -> ThrottleSettings {
     // A rate of one's own says that one knows the quota.
     let declared = if limits.rate.is_none() { pace.per_minute } else { None };
     settings.windows = limits.per_minute.or(declared).map(per_minute).into_iter().collect();
-    if limits.in_flight.is_none() && !matches!(rate, Rate::Unlimited) {
-        settings.policy.on_slow = pace.on_slow;
+    settings.policy = pace.tuning;
+    if limits.in_flight.is_some() || matches!(rate, Rate::Unlimited) {
+        settings.policy.on_slow = OnSlow::Ignore;
     }
     settings
 }

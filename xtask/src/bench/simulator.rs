@@ -1,12 +1,14 @@
 //! The simulated remote as a process of its own, for as long as the value lives.
 
 use std::{
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
     path::Path,
     process::{Child, Command, Stdio},
 };
 
 use anyhow::{Context, anyhow};
+use serde_json::Value;
 
 pub(super) struct Simulator {
     child: Child,
@@ -27,6 +29,17 @@ impl Simulator {
 
     pub(super) fn url(&self) -> &str {
         &self.url
+    }
+
+    /// One of the simulator's own pages.
+    pub(super) fn page(&self, path: &str) -> anyhow::Result<Value> {
+        let address = self.url.strip_prefix("http://").unwrap_or(&self.url);
+        let mut stream = TcpStream::connect(address).context("cannot reach the simulator")?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let (_, body) = answer.split_once("\r\n\r\n").context("the simulator's answer has no body")?;
+        serde_json::from_str(body).with_context(|| path.to_owned())
     }
 
     fn read_url(&mut self) -> anyhow::Result<String> {

@@ -24,8 +24,8 @@ impl Ahead {
         Ahead {
             is_shared,
             limit: if is_shared { 1 } else { LIMIT_MAX },
-            jobs_fetching: settings.keys_fetching(policy.job_size).div_ceil(policy.job_size),
-            jobs_max: settings.jobs_max(policy.job_size),
+            jobs_fetching: stream.keys_fetching(settings).div_ceil(policy.job_size),
+            jobs_max: stream.jobs_max(settings),
             jobs_a_segment: segment.div_ceil(policy.job_size),
         }
     }

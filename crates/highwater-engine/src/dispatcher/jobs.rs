@@ -32,7 +32,7 @@ impl Running {
 
 impl Dispatcher {
     pub(super) fn jobs_max(&self) -> usize {
-        self.worker.engine.settings.jobs_max(self.worker.stream.policy.job_size)
+        self.worker.stream.jobs_max(&self.worker.engine.settings)
     }
 
     pub(super) fn start_jobs(&mut self) {
@@ -84,9 +84,10 @@ impl Dispatcher {
     fn handle_end(&mut self, work: &Arc<SegmentWork>, end: JobEnd) {
         self.panics_in_row = 0;
         match end {
-            JobEnd::Committed { batch, closed } => {
+            JobEnd::Committed { batch, closed, more } => {
                 self.totals.add(&batch);
                 self.alert();
+                more.into_iter().for_each(|job| self.ready.push(work.clone(), job));
                 if closed.is_some() {
                     self.forget(work);
                 }

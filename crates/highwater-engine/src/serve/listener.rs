@@ -186,7 +186,7 @@ impl Service {
             }
             match followed.stream.spec.density {
                 Density::Dense if is_before(&live.key) => {}
-                Density::Dense | Density::Sparse | Density::Named(_) => ours.push(live),
+                Density::Dense | Density::Sparse | Density::Named(_) | Density::Snapshot(_) => ours.push(live),
             }
         }
         self.note_names(&ours).await?;

@@ -153,6 +153,6 @@ impl Service {
 fn named_in(followed: &Followed) -> Option<NamedIn> {
     match followed.stream.spec.density {
         Density::Named(named) => Some(named),
-        Density::Dense | Density::Sparse => None,
+        Density::Dense | Density::Sparse | Density::Snapshot(_) => None,
     }
 }

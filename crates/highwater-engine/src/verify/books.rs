@@ -26,7 +26,7 @@ pub(super) async fn audit(engine: &Engine, spec: &StreamSpec, verdict: &mut Stre
             walk.audit(verdict).await?;
         }
         Density::Named(_) => List { engine, spec, segments: &segments }.audit(verdict).await?,
-        Density::Sparse => {}
+        Density::Sparse | Density::Snapshot(_) => {}
     }
     Ok(exceptions)
 }

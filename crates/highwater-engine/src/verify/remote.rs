@@ -25,7 +25,7 @@ pub(super) async fn compare(
     exceptions: &Exceptions,
     verdict: &mut StreamVerdict,
 ) -> Result<()> {
-    if spec.density == Density::Sparse {
+    if matches!(spec.density, Density::Sparse | Density::Snapshot(_)) {
         return Ok(());
     }
     let span = Span::new(verdict.status.origin, verdict.status.target);

@@ -148,6 +148,9 @@ pub(super) fn write_head(
     if let Some(challenge) = headers.challenge {
         write!(out, "WWW-Authenticate: {challenge}\r\n").expect("a Vec takes every byte");
     }
+    if let Some(paging) = headers.paging {
+        write!(out, "X-Total-Count: {}\r\nLink: {}\r\n", paging.total, paging.link()).expect("a Vec takes every byte");
+    }
     if after == After::Close {
         out.extend_from_slice(b"Connection: close\r\n");
     }

@@ -129,6 +129,8 @@ impl Store for Earlier {
         fn workers<'a>(&'a self, source: &'a SourceName, now: Timestamp) -> Vec<WorkerRow>;
         fn begin_run<'a>(&'a self, run: &'a RunStart) -> ();
         fn end_run<'a>(&'a self, run: &'a RunEnd) -> ();
+        fn note_requests<'a>(&'a self, run: &'a str, requests: u64) -> ();
+        fn requests_since<'a>(&'a self, source: &'a SourceName, since: Timestamp) -> u64;
         fn append_ledger<'a>(&'a self, entry: &'a LedgerEntry) -> ();
         fn streams<'a>(&'a self) -> Vec<StreamRow>;
         fn counts<'a>(&'a self, stream: &'a StreamId) -> Counts;

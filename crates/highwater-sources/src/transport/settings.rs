@@ -76,6 +76,8 @@ pub enum Roots {
     /// The trust store of the system; `SSL_CERT_FILE` and `SSL_CERT_DIR` name another.
     Native,
     Only(Vec<CertificateDer<'static>>),
+    /// Whoever answers: traffic is encrypted, but may be read by whom it is sent to by mistake.
+    Anybody,
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -43,7 +43,7 @@ async fn meet<'a>(rows: &Rows<'_>, select: &str, items: &[&'a Item<'a>]) -> Sql<
     let meet = |item: &&'a Item<'a>| {
         // Neither new nor there: somebody deleted it just now.
         let kept = kept.remove(&item.row).ok_or(Fault::Raced)?;
-        let change = item.arrival.change(&kept, &item.body);
+        let change = item.arrival.change(&kept, &item.body, rows.table);
         Ok(Met { item, kept, change })
     };
     items.iter().map(meet).collect()
@@ -52,12 +52,17 @@ async fn meet<'a>(rows: &Rows<'_>, select: &str, items: &[&'a Item<'a>]) -> Sql<
 async fn write(rows: &Rows<'_>, met: &[Met<'_>]) -> Sql<()> {
     let changed: Vec<_> = met.iter().filter(|met| met.change == Change::Changed).collect();
     let relinked: Vec<_> = met.iter().filter(|met| met.is_relinked()).collect();
-    let touched: Vec<_> = met.iter().filter(|met| met.change != Change::Changed && met.is_stale()).collect();
+    let refreshed: Vec<_> = met.iter().filter(|met| met.is_refreshed()).collect();
+    let is_touched = |met: &&Met<'_>| met.change != Change::Changed && !met.is_refreshed() && met.is_stale();
+    let touched: Vec<_> = met.iter().filter(is_touched).collect();
     // In this order: all travel together.
     let mut steps: Vec<BoxFuture<'_, Sql<()>>> = Vec::new();
     if !changed.is_empty() {
         steps.push(Box::pin(keep_versions(rows, &changed)));
         steps.push(Box::pin(update(rows, &changed)));
+    }
+    if !refreshed.is_empty() {
+        steps.push(Box::pin(refresh(rows, &refreshed)));
     }
     if !touched.is_empty() {
         steps.push(Box::pin(touch(rows, &touched)));
@@ -89,6 +94,11 @@ impl Met<'_> {
         self.change == Change::Behind
     }
 
+    /// Only what moves without meaning is another.
+    fn is_refreshed(&self) -> bool {
+        self.change == Change::Reordered && self.kept.body.values != self.item.body.values
+    }
+
     fn is_relinked(&self) -> bool {
         !self.is_behind() && self.kept.body.edges != self.item.body.edges
     }
@@ -113,6 +123,19 @@ async fn update(rows: &Rows<'_>, changed: &[&Met<'_>]) -> Sql<()> {
     let marks = Marks::of(changed.iter().map(|met| met.item));
     let params: Vec<_> = columns.iter().map(Column::param).chain(marks.params()).collect();
     rows.db.execute(&rows.sql.update, &params).await?;
+    Ok(())
+}
+
+/// As `update`, but the time of the last change stays.
+async fn refresh(rows: &Rows<'_>, refreshed: &[&Met<'_>]) -> Sql<()> {
+    let bodies: Vec<_> = refreshed.iter().map(|met| met.item.body.values.as_slice()).collect();
+    let columns = columns_of(rows.table.columns, &bodies)?;
+    let marks = Marks::of(refreshed.iter().map(|met| met.item));
+    let [times, checks, _] = marks.params();
+    let changed: Vec<_> = refreshed.iter().map(|met| Time(met.kept.last_changed_at)).collect();
+    let changed: Param<'_> = (&changed, Type::TIMESTAMPTZ_ARRAY);
+    let params: Vec<_> = columns.iter().map(Column::param).chain([times, changed, checks]).collect();
+    rows.db.execute(&rows.sql.edit, &params).await?;
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! The record of runs.
 
 use futures_util::future::{try_join, try_join3};
+use highwater_core::{SourceName, Timestamp};
 use tokio_postgres::types::Type;
 
 use super::{cells::Time, error::Sql, ledger, link::Db};
@@ -24,7 +25,8 @@ pub(super) async fn begin(db: &Db, run: &RunStart) -> Sql<()> {
 pub(super) async fn end(db: &Db, run: &RunEnd) -> Sql<()> {
     let update = "
         UPDATE ingest_runs SET ended_at = $2, items = $3, requests = $4, outcome = $5, throughput_items_per_second =
-            CASE WHEN $2 > started_at THEN $3::double precision / EXTRACT(EPOCH FROM $2 - started_at)::double precision END
+            CASE WHEN $2 > started_at THEN $3::double precision / EXTRACT(EPOCH FROM $2 - started_at)::double precision END,
+            errors = $6, items_by_type = $7::text::jsonb, calls = $8::text::jsonb
         WHERE run_id = $1 AND outcome = 'running'";
     let params = [
         (&run.id as _, Type::TEXT),
@@ -32,10 +34,28 @@ pub(super) async fn end(db: &Db, run: &RunEnd) -> Sql<()> {
         (&run.items.cast_signed() as _, Type::INT8),
         (&run.requests.cast_signed() as _, Type::INT8),
         (&run.outcome.as_str() as _, Type::TEXT),
+        (&run.tallies.errors.cast_signed() as _, Type::INT8),
+        (&run.tallies.items_json() as _, Type::TEXT),
+        (&run.tallies.calls_json() as _, Type::TEXT),
     ];
     let ((), noted) = try_join(db.begin(), db.execute(update, &params)).await?;
     if noted == 1 {
         ledger::append(db, &[run.entry()]).await?;
     }
     db.commit().await
+}
+
+pub(super) async fn note_requests(db: &Db, run: &str, requests: u64) -> Sql<()> {
+    let update = "UPDATE ingest_runs SET requests = $2 WHERE run_id = $1 AND outcome = 'running'";
+    let params = [(&run as _, Type::TEXT), (&requests.cast_signed() as _, Type::INT8)];
+    try_join3(db.begin(), db.execute(update, &params), db.commit()).await?;
+    Ok(())
+}
+
+pub(super) async fn requests_since(db: &Db, source: &SourceName, since: Timestamp) -> Sql<u64> {
+    let select = "SELECT COALESCE(sum(requests), 0)::bigint FROM ingest_runs WHERE source = $1 AND started_at >= $2";
+    let params = [(&source.as_str() as _, Type::TEXT), (&Time(since) as _, Type::TIMESTAMPTZ)];
+    let ((), rows, ()) = try_join3(db.begin(), db.query(select, &params), db.commit()).await?;
+    let sum: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
+    Ok(sum.cast_unsigned())
 }

@@ -1,8 +1,9 @@
 //! JSON in its one canonical spelling, whatever order and spacing a database gives back. Numbers are spelled as
 //! PostgreSQL spells them; sources hand over only such as every database returns unchanged.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
+use highwater_core::spelled_number;
 use serde_json::{Value as Json, value::RawValue};
 
 /// Compact, with sorted names. What is no JSON comes back as it is, so that it differs from anything a source says.
@@ -24,7 +25,7 @@ fn spell(text: &str, out: &mut String) -> Option<()> {
             Some(())
         }
         b'-' | b'0'..=b'9' => {
-            out.push_str(&number(text));
+            out.push_str(&spelled_number(text));
             Some(())
         }
         _ => {
@@ -32,32 +33,6 @@ fn spell(text: &str, out: &mut String) -> Option<()> {
             Some(())
         }
     }
-}
-
-/// What PostgreSQL's numbers can hold.
-const DIGITS_MAX: u64 = 131_072;
-
-/// Without an exponent, and zero without a sign. The places after the point stay as many as they are.
-fn number(text: &str) -> Cow<'_, str> {
-    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-    let (sign, digits) = mantissa.strip_prefix('-').map_or(("", mantissa), |digits| ("-", digits));
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let is_zero = digits.bytes().all(|digit| matches!(digit, b'0' | b'.'));
-    let exponent: i64 = match exponent.parse() {
-        Ok(exponent) if exponent != 0 || (is_zero && !sign.is_empty()) => exponent,
-        _ => return Cow::Borrowed(mantissa),
-    };
-    if exponent.unsigned_abs() > DIGITS_MAX {
-        return Cow::Borrowed(text);
-    }
-    let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or(0));
-    let point = whole.len() as i64 + exponent;
-    let all = format!("{}{whole}{fraction}{}", zeros(-point), zeros(exponent - fraction.len() as i64));
-    let (before, after) = all.split_at(usize::try_from(point).unwrap_or(0));
-    let before = before.trim_start_matches('0');
-    let before = if before.is_empty() { "0" } else { before };
-    let (sign, dot) = (if is_zero { "" } else { sign }, if after.is_empty() { "" } else { "." });
-    Cow::Owned(format!("{sign}{before}{dot}{after}"))
 }
 
 fn spell_object(text: &str, out: &mut String) -> Option<()> {

@@ -119,8 +119,8 @@ const CLOCKS_APART: Duration = Duration::from_secs(5);
 impl Arrival {
     /// How `body` differs from the row it meets. One that came in while this was on its way may be newer or older, so
     /// this is not to be believed.
-    pub(crate) fn change(&self, kept: &Kept, body: &Body) -> Change {
-        match kept.body.change_to(body) {
+    pub(crate) fn change(&self, kept: &Kept, body: &Body, table: &Table) -> Change {
+        match kept.body.change_to(body, table) {
             Change::Unchanged => Change::Unchanged,
             _ if self.may_be_outrun_by(kept) && !planted(Bug::LateAnswerWins) => Change::Behind,
             change => change,
@@ -176,10 +176,14 @@ pub(crate) fn key_column(table: &'static Table) -> &'static Column {
     table.key_columns().next().expect("a table names the column of its key").1
 }
 
+/// A column that every table of mirrored objects has.
+pub(crate) const FETCHED_AT: &str = "last_fetched_at";
+
 /// What the columns of these names hold.
 pub(crate) fn kinds_of(table: &Table, columns: &[&'static str]) -> Result<Vec<ColumnType>> {
     let kind = |name: &&'static str| match table.position(name) {
         Some(place) => Ok(table.columns[place].kind),
+        None if *name == FETCHED_AT => Ok(ColumnType::Time),
         None => Err(StoreError::new(ErrorKind::Refused, format!("{} has no column {name}", table.name))),
     };
     columns.iter().map(kind).collect()

@@ -59,6 +59,13 @@ pub(super) fn first(records: &[Record]) -> (&'static str, Key) {
     first.map_or(("", Key::Number(0)), |(table, key)| (table, key.clone()))
 }
 
+/// What a rewritten row says of itself.
+#[derive(Clone, Copy)]
+struct Times {
+    fetched: Timestamp,
+    changed: Timestamp,
+}
+
 /// One table, with the statements of the common case at hand.
 struct Rows<'a> {
     db: &'a Connection,
@@ -90,13 +97,16 @@ impl<'a> Rows<'a> {
         let lies = places::of_row(self.db, self.table, &row)?;
         let kept = read(self.db, self.shards, self.table, self.sql, &row)?
             .ok_or_else(|| Fault::refused(format!("row {row} is neither new nor there")))?;
-        let change = arrival.change(&kept, &body);
+        let change = arrival.change(&kept, &body, self.table);
         if change == Change::Behind {
             return Ok(change);
         }
         if change == Change::Changed {
             self.keep_version(&row, &kept)?;
-            self.update(record, &row, &body, check, now)?;
+            self.update(record, &row, &body, check, Times { fetched: now, changed: now })?;
+        } else if kept.body.values != body.values {
+            let times = Times { fetched: now.max(kept.last_fetched_at), changed: kept.last_changed_at };
+            self.update(record, &row, &body, check, times)?;
         } else {
             // The check as well: it heals if only that was damaged.
             let mut touch = self.db.prepare_cached(&self.sql.touch)?;
@@ -128,14 +138,14 @@ impl<'a> Rows<'a> {
         Ok(self.insert.raw_execute()? == 1)
     }
 
-    fn update(&self, record: &Record, row: &Key, body: &Body, check: i64, now: Timestamp) -> Sql<()> {
+    fn update(&self, record: &Record, row: &Key, body: &Body, check: i64, times: Times) -> Sql<()> {
         let mut update = self.db.prepare_cached(&self.sql.update)?;
         let width = body.values.len();
         for (index, value) in body.values.iter().enumerate() {
             update.raw_bind_parameter(index + 1, ValueParam(value))?;
         }
-        update.raw_bind_parameter(width + 1, now.as_millis())?;
-        update.raw_bind_parameter(width + 2, now.as_millis())?;
+        update.raw_bind_parameter(width + 1, times.fetched.as_millis())?;
+        update.raw_bind_parameter(width + 2, times.changed.as_millis())?;
         update.raw_bind_parameter(width + 3, check)?;
         update.raw_bind_parameter(width + 4, record.tag.as_deref())?;
         update.raw_bind_parameter(width + 5, KeyParam(row))?;

@@ -1,6 +1,6 @@
 //! The record of runs.
 
-use highwater_core::Timestamp;
+use highwater_core::{SourceName, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{error::Sql, session::Session};
@@ -38,7 +38,8 @@ fn note_end(db: &Connection, run: &RunEnd) -> Sql<bool> {
     let seconds = started.map(|started| run.at.since(started).as_secs_f64()).filter(|seconds| *seconds > 0.0);
     let noted = db.execute(
         "UPDATE ingest_runs SET ended_at = ?2, items = ?3, requests = ?4, outcome = ?5,
-            throughput_items_per_second = ?6 WHERE run_id = ?1 AND outcome = 'running'",
+            throughput_items_per_second = ?6, errors = ?7, items_by_type = ?8, calls = ?9
+         WHERE run_id = ?1 AND outcome = 'running'",
         params![
             run.id,
             run.at.as_millis(),
@@ -46,9 +47,29 @@ fn note_end(db: &Connection, run: &RunEnd) -> Sql<bool> {
             run.requests.cast_signed(),
             run.outcome.as_str(),
             seconds.map(|seconds| run.items as f64 / seconds),
+            run.tallies.errors.cast_signed(),
+            run.tallies.items_json(),
+            run.tallies.calls_json(),
         ],
     )?;
     Ok(noted == 1)
+}
+
+pub(super) fn note_requests(db: &Connection, run: &str, requests: u64) -> Sql<()> {
+    db.execute(
+        "UPDATE ingest_runs SET requests = ?2 WHERE run_id = ?1 AND outcome = 'running'",
+        params![run, requests.cast_signed()],
+    )?;
+    Ok(())
+}
+
+pub(super) fn requests_since(db: &Connection, source: &SourceName, since: Timestamp) -> Sql<u64> {
+    let sum: i64 = db.query_row(
+        "SELECT COALESCE(sum(requests), 0) FROM ingest_runs WHERE source = ?1 AND started_at >= ?2",
+        params![source.as_str(), since.as_millis()],
+        |row| row.get(0),
+    )?;
+    Ok(sum.cast_unsigned())
 }
 
 /// Runs that never came to their end.

@@ -8,7 +8,7 @@ use highwater_core::{
 };
 
 use super::{Lab, Scene, scene::at};
-use crate::{RunEnd, RunOutcome, RunStart, SHARE_LASTS, ShareAsk};
+use crate::{RunEnd, RunOutcome, RunStart, RunTallies, SHARE_LASTS, ShareAsk};
 
 const BUSY: AccountReport = AccountReport { demand: 1.0, rate: Some(40.0), cuts: 0, pause: None, learned: None };
 
@@ -77,6 +77,7 @@ pub async fn a_run_ends_once(lab: Lab) {
         outcome: RunOutcome::Complete,
         items: 5,
         requests: 6,
+        tallies: RunTallies::default(),
         at: at(1),
     };
     scene.store().end_run(&end).await.unwrap();

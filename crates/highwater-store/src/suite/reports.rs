@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::scene::{Lab, Scene, at, span, verdict};
 use super::{ITEMS, item};
-use crate::{ExceptionFilter, LedgerEntry, Page, RunEnd, RunOutcome, RunStart, payload_text};
+use crate::{ExceptionFilter, LedgerEntry, Page, RunEnd, RunOutcome, RunStart, RunTallies, payload_text};
 
 pub async fn pages_join_to_the_whole(lab: Lab) {
     let scene = Scene::planned(lab, 0, 20, 2).await;
@@ -101,6 +101,7 @@ pub async fn a_run_is_measured(lab: Lab) {
         outcome: RunOutcome::Complete,
         items: 500,
         requests: 510,
+        tallies: RunTallies::default(),
         at: at(100),
     };
     for _ in 0..2 {

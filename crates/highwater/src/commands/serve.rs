@@ -38,7 +38,7 @@ use crate::{
 
 pub(super) async fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
     let settings = Settings::load(global)?;
-    let sources = chosen(&settings, &args.sources)?;
+    let sources = followed(chosen(&settings, &args.sources)?, &args.sources)?;
     allocators::set_up(&sources);
     let mut serve = settings.config.serve.clone();
     serve.listen = args.listen.unwrap_or(serve.listen);
@@ -73,6 +73,18 @@ pub(super) async fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exi
             Ok(signal)
         }
         (Err(error), None) => Err(error),
+    }
+}
+
+/// A Looker instance tells nothing by itself: it is mirrored when somebody says so.
+fn followed<'a>(chosen: Vec<&'a SourceConfig>, named: &[String]) -> Result<Vec<&'a SourceConfig>, Trouble> {
+    let (lookers, others): (Vec<_>, Vec<_>) = chosen.into_iter().partition(|source| source.looker.is_some());
+    match lookers.first() {
+        Some(looker) if !named.is_empty() || others.is_empty() => {
+            let message = format!("{} cannot be served: Looker does not tell of changes", looker.name);
+            Err(Trouble::usage(message).hint(format!("run 'highwater sync {}' as often as you like", looker.name)))
+        }
+        _ => Ok(others),
     }
 }
 

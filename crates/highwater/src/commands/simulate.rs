@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_sim::{FaultPlan, GmailPlan, GmailSim, HnSim, Seed, Simulator, World, server};
+use highwater_sim::{FaultPlan, GmailPlan, GmailSim, HnSim, LookerPlan, LookerSim, Seed, Simulator, World, server};
 use highwater_sources::Clock;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -20,6 +20,7 @@ pub(super) async fn run(global: &Global, args: &SimulateArgs) -> anyhow::Result<
         out::data(match args.api {
             Simulated::Hn => FaultPlan::sample().trim_end(),
             Simulated::Gmail => GmailPlan::sample().trim_end(),
+            Simulated::Looker => LookerPlan::sample().trim_end(),
         });
         return Ok(Exit::Complete);
     }
@@ -29,13 +30,24 @@ pub(super) async fn run(global: &Global, args: &SimulateArgs) -> anyhow::Result<
             serve(global, args, HnSim::new(world(args)?, plan)).await
         }
         Simulated::Gmail => {
-            if args.load.is_some() {
-                return Err(Trouble::usage("--load is for hn: mailboxes are generated".to_owned()).into());
-            }
+            generated(args, "mailboxes")?;
             let plan = plan(&args.faults, "none, calm, storm, penalty, expiry or broken", GmailPlan::load)?;
             let start = Clock::system().now().as_millis();
             serve(global, args, GmailSim::new(Seed(args.seed), args.items, plan, start)).await
         }
+        Simulated::Looker => {
+            generated(args, "instances")?;
+            let plan = plan(&args.faults, "none, calm, storm or chaos", LookerPlan::load)?;
+            let start = Clock::system().now().as_millis();
+            serve(global, args, LookerSim::new(Seed(args.seed), args.items, plan, start)).await
+        }
+    }
+}
+
+fn generated(args: &SimulateArgs, what: &str) -> Result<(), Trouble> {
+    match args.load {
+        Some(_) => Err(Trouble::usage(format!("--load is for hn: {what} are generated"))),
+        None => Ok(()),
     }
 }
 

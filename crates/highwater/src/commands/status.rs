@@ -3,6 +3,7 @@
 mod live;
 mod mail;
 mod map;
+mod snapshots;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,8 @@ use highwater_store::{Store, WorkerRow};
 use serde_json::{Map, Value as Json, json};
 
 use live::LiveFigures;
+use snapshots::Snapshots;
+pub(super) use snapshots::is_snapshot;
 
 use crate::{
     args::{Global, StatusArgs},
@@ -35,12 +38,13 @@ pub(super) async fn run(global: &Global, args: &StatusArgs) -> anyhow::Result<Ex
     let workers = workers(&*store, &all).await?;
     let live = live::read(&*store, &all).await?;
     let mail = mail::read(&settings.config, &*store, &all).await?;
+    let snapshots = snapshots::read(&*store, &all).await?;
     if global.json {
-        let mut status = status_json(&settings.config, &all, &workers, &live);
+        let mut status = status_json(&settings.config, &all, &workers, &live, &snapshots);
         mail.add_to(&mut status);
         out::data(&status.to_string());
     } else {
-        print(&*store, &all, &workers, &live).await?;
+        print(&*store, &all, &workers, &live, &snapshots).await?;
         mail.texts().for_each(|text| out::data(&text));
     }
     Ok(Exit::Complete)
@@ -60,11 +64,21 @@ async fn workers(store: &dyn Store, all: &[StreamStatus]) -> anyhow::Result<Work
     Ok(workers)
 }
 
-async fn print(store: &dyn Store, all: &[StreamStatus], workers: &Workers, live: &LiveFigures) -> anyhow::Result<()> {
+async fn print(
+    store: &dyn Store,
+    all: &[StreamStatus],
+    workers: &Workers,
+    live: &LiveFigures,
+    snapshots: &Snapshots,
+) -> anyhow::Result<()> {
     if all.is_empty() {
         out::data("nothing is mirrored yet; start with 'highwater sync hn'");
     }
     for status in all {
+        if let Some(line) = snapshots.text(status) {
+            out::data(&line);
+            continue;
+        }
         out::data(&text(status));
         let map = map::draw(store, status).await?;
         if !map.is_empty() {
@@ -112,7 +126,7 @@ fn text(status: &StreamStatus) -> String {
 
 /// A position as people read it.
 pub(super) fn place(status: &StreamStatus, position: Position) -> String {
-    if status.axis == "seconds" {
+    if status.axis == "seconds" || is_snapshot(status) {
         out::time(Timestamp::from_millis(position.0.saturating_mul(1000)))
     } else {
         position.to_string()
@@ -143,12 +157,23 @@ fn worker_json(worker: &WorkerRow) -> Json {
     })
 }
 
-fn status_json(config: &Config, all: &[StreamStatus], workers: &Workers, live: &LiveFigures) -> Json {
+fn status_json(
+    config: &Config,
+    all: &[StreamStatus],
+    workers: &Workers,
+    live: &LiveFigures,
+    snapshots: &Snapshots,
+) -> Json {
     let mut sources: Vec<Json> = Vec::new();
     for chunk in all.chunk_by(|a, b| a.source == b.source) {
         let name = chunk[0].source.as_str();
         let kind = config.source(name).map_or("unknown", |source| source.kind.as_str());
-        let streams: Vec<Json> = chunk.iter().map(stream_json).collect();
+        let stream = |status: &StreamStatus| {
+            let mut json = stream_json(status);
+            snapshots.add_to(&mut json, status);
+            json
+        };
+        let streams: Vec<Json> = chunk.iter().map(stream).collect();
         let workers: Vec<Json> = workers.get(&chunk[0].source).into_iter().flatten().map(worker_json).collect();
         let mut source = json!({ "name": name, "kind": kind, "streams": streams });
         if !workers.is_empty() {

@@ -1,11 +1,13 @@
 //! `highwater sync`: catch up, show progress, say what came of it.
 
+mod plan;
+
 use std::sync::Arc;
 
 use highwater_core::{ExceptionState, Position, Timestamp};
 use highwater_engine::{Ending, Force, Left, Range, SyncReport, SyncRequest};
 use highwater_sources::Clock;
-use highwater_store::Store;
+use highwater_store::{ExceptionFilter, Page, Store};
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +15,7 @@ use crate::{
     allocators,
     args::{Global, SyncArgs},
     arrange::arrange,
-    commands::status::{place, stream_json},
+    commands::status::{is_snapshot, place, stream_json},
     config::SourceConfig,
     exit::{Exit, Trouble},
     mailbox::MailboxOf,
@@ -27,10 +29,15 @@ pub(super) async fn run(global: &Global, args: &SyncArgs) -> anyhow::Result<Exit
     let request = request(args, Clock::system().now())?;
     let settings = Settings::load(global)?;
     let sources = chosen(&settings, &args.sources)?;
+    check_range(&sources, args)?;
     allocators::set_up(&sources);
     let signals = Signals::listen()?;
     let store = settings.open_store(Access::Write).await?;
     let stop = CancellationToken::new();
+    if args.plan {
+        let (planned, signal) = signals.guard(&stop, plan::run(global, &settings, &sources, &store, &stop)).await;
+        return planned.map(|exit| signal.unwrap_or(exit));
+    }
     let work = async {
         if let Err(error) = arrange(global, &settings, &*store, &stop).await {
             return (Vec::new(), vec![error]);
@@ -104,6 +111,18 @@ fn request(args: &SyncArgs, now: Timestamp) -> Result<SyncRequest, Trouble> {
     })
 }
 
+/// A snapshot is of everything.
+fn check_range(sources: &[&SourceConfig], args: &SyncArgs) -> Result<(), Trouble> {
+    let has_range = args.from.is_some() || args.to.is_some() || args.last.is_some() || args.since.is_some();
+    match sources.iter().find(|source| source.looker.is_some() && has_range) {
+        None => Ok(()),
+        Some(source) => {
+            let message = format!("--from, --to, --last and --since say nothing of {}", source.name);
+            Err(Trouble::usage(message).hint("a sync of Looker sees everything; 'types' in the configuration chooses"))
+        }
+    }
+}
+
 /// One source, with progress on the side. Also what `dead-letters replay --now` does.
 pub(super) async fn sync_source(
     global: &Global,
@@ -134,7 +153,27 @@ pub(super) async fn sync_source(
     if let Some(mailbox) = &mailbox {
         mailbox.end(&reports).await?;
     }
-    Ok(reports?)
+    let reports = reports?;
+    if source.looker.is_some() && !quiet {
+        name_exceptions(&*engine.store, &reports).await?;
+    }
+    Ok(reports)
+}
+
+/// Of a source of many streams: what exactly is not accounted for, a few of each.
+async fn name_exceptions(store: &dyn Store, reports: &[SyncReport]) -> anyhow::Result<()> {
+    const NAMED: u32 = 5;
+    for report in reports.iter().filter(|report| matches!(report.ending, Ending::Incomplete(_))) {
+        let stream = report.status.id()?;
+        for state in [ExceptionState::DeadLetter, ExceptionState::RetryWait] {
+            let page = Page { after: None, limit: NAMED };
+            for exception in store.exceptions(&stream, ExceptionFilter { state: Some(state) }, page).await? {
+                let error = exception.last_error.unwrap_or_default();
+                out::complain(&format!("{stream} {}: {} ({error})", exception.key, exception.reason));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn exit_of(reports: &[SyncReport], signal: Option<Exit>) -> Exit {
@@ -156,7 +195,7 @@ fn print(global: &Global, reports: &[SyncReport]) {
         out::data(&json!({ "streams": sources }).to_string());
     } else if !global.quiet {
         for report in reports {
-            out::data(&summary(report));
+            out::data(&if is_snapshot(&report.status) { line(report) } else { summary(report) });
         }
     }
 }
@@ -204,6 +243,7 @@ fn outcome(report: &SyncReport) -> (&'static str, Option<String>) {
 
 fn why(report: &SyncReport, left: &Left) -> String {
     match left {
+        Left::Spent { why } => format!("{why}; run the same command again to go on"),
         Left::GateClosed { until } => format!("the source asks to be left alone until {}", out::time(*until)),
         Left::Outage { kind } => {
             format!("the source does not answer ({})", kind.map_or("no reason known", |kind| kind.as_str()))
@@ -226,6 +266,26 @@ fn why(report: &SyncReport, left: &Left) -> String {
             parts.join("; ")
         }
     }
+}
+
+/// A line, because there are many types.
+fn line(report: &SyncReport) -> String {
+    let status = &report.status;
+    let (outcome, why) = outcome(report);
+    let mut text = format!(
+        "{}/{:<24} {outcome:<10} {:>8} stored ({} new, {} changed), {} requests, {}",
+        status.source,
+        status.stream,
+        out::grouped(status.stored),
+        out::grouped(report.batch.new),
+        out::grouped(report.batch.changed),
+        out::grouped(report.requests),
+        out::duration(report.duration)
+    );
+    if let Some(why) = why {
+        text.push_str(&format!("\n  {why}"));
+    }
+    text
 }
 
 fn summary(report: &SyncReport) -> String {

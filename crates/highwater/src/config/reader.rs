@@ -93,13 +93,6 @@ impl Reader {
         convert(&value).map(Some).ok_or_else(|| format!("{path}: expected {expected}, found {}", shown(&value)))
     }
 
-    /// Lets keys pass that belong to this section but mean nothing here.
-    pub(super) fn ignore(&mut self, keys: &[&'static str]) {
-        for key in keys {
-            self.take(key);
-        }
-    }
-
     pub(super) fn finish(self) -> Result<(), String> {
         let Some(key) = self.table.keys().next() else { return Ok(()) };
         let path = self.path_of(key);

@@ -7,6 +7,7 @@ use toml::Value;
 
 use super::{
     gmail::{self, GmailConfig},
+    looker::{self, LookerConfig},
     reader::{Reader, positive},
 };
 
@@ -25,6 +26,7 @@ pub(crate) struct SourceConfig {
     pub(crate) hn: HnConfig,
     /// Of a source of that kind.
     pub(crate) gmail: Option<GmailConfig>,
+    pub(crate) looker: Option<LookerConfig>,
     pub(crate) limits: Limits,
 }
 
@@ -82,6 +84,7 @@ impl SourceConfig {
             kind: SourceKind::Hn,
             hn: HnConfig::default(),
             gmail: None,
+            looker: None,
             limits: Limits::default(),
         }
     }
@@ -109,31 +112,18 @@ fn parse_source(name: &str, mut section: Reader) -> Result<SourceConfig, String>
         Some(limits) => parse_limits(limits)?,
         None => Limits::default(),
     };
-    let (mut hn, mut gmail) = (HnConfig::default(), None);
+    let (mut hn, mut gmail, mut looker) = (HnConfig::default(), None, None);
     match kind {
         SourceKind::Hn => {
             hn.live = parse_live(&mut section)?;
             hn.base_url = base_url.unwrap_or(hn.base_url);
         }
         SourceKind::Gmail => gmail = Some(gmail::parse(&mut section, base_url)?),
-        SourceKind::Looker => section.ignore(LOOKER_KEYS),
+        SourceKind::Looker => looker = Some(looker::parse(&mut section, base_url, &limits)?),
     }
     section.finish()?;
-    Ok(SourceConfig { name, kind, hn, gmail, limits })
+    Ok(SourceConfig { name, kind, hn, gmail, looker, limits })
 }
-
-/// The keys of a kind this version cannot mirror yet: one configuration may serve several versions.
-const LOOKER_KEYS: &[&str] = &[
-    "client_id",
-    "client_id_env",
-    "client_secret",
-    "client_secret_env",
-    "ini",
-    "section",
-    "types",
-    "max_calls",
-    "max_calls_month",
-];
 
 fn parse_live(section: &mut Reader) -> Result<LiveConfig, String> {
     let Some(mut live) = section.section("live")? else { return Ok(LiveConfig::default()) };

@@ -9,6 +9,7 @@ mod gate;
 mod kill;
 mod letters;
 mod lock;
+mod looker;
 mod mail;
 mod outage;
 mod postgres;

@@ -44,6 +44,8 @@ fn bad_usage_is_refused_with_what_is_wrong() {
     home.run(&["simulate", "hn", "--faults", "mild"]).exits(2).complains(&["mild", "calm"]);
     home.run(&["simulate", "gmail", "--faults", "chaos"]).exits(2).complains(&["chaos", "penalty, expiry or broken"]);
     home.run(&["simulate", "gmail", "--load", "x.jsonl"]).exits(2).complains(&["--load"]);
+    home.run(&["simulate", "looker", "--faults", "penalty"]).exits(2).complains(&["penalty", "calm, storm or chaos"]);
+    home.run(&["simulate", "looker", "--load", "x.jsonl"]).exits(2).complains(&["--load"]);
     home.run(&["sync", "hn", "--config", "nowhere.toml"]).exits(2).complains(&["nowhere.toml"]);
     home.run(&["status"]).exits(2).complains(&["hint"]);
     assert!(!home.path("highwater.db").exists(), "what was refused leaves nothing behind");
@@ -164,5 +166,9 @@ fn a_rehearsal_prints_a_plan_it_understands() {
     assert!(said["listening"].as_str().unwrap().starts_with("http://127.0.0.1:"), "{said}");
     let plan = home.write("gmail.toml", &home.run(&["simulate", "gmail", "--print-plan"]).exits(0).out);
     assert_eq!(Sim::gmail(50, plan.to_str().unwrap()).stats()["messages_present"], 50);
+    let plan = home.write("looker.toml", &home.run(&["simulate", "looker", "--print-plan"]).exits(0).out);
+    let plan = plan.to_str().unwrap();
+    let simulating = home.start(&["simulate", "looker", "--items", "20", "--listen", "127.0.0.1:0", "--faults", plan]);
+    until("an instance", Duration::from_secs(10), || simulating.out().contains("listening on").then_some(()));
     assert!(home.run(&["completions", "bash"]).exits(0).out.contains("dead-letters"));
 }

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::{Database, Done, Running, program, until};
 
 /// What the environment may tell the binary.
-const TOLD: [&str; 16] = [
+const TOLD: [&str; 21] = [
     "HIGHWATER_CONFIG",
     "HIGHWATER_STORE",
     "HIGHWATER_LOG",
@@ -25,6 +25,11 @@ const TOLD: [&str; 16] = [
     "WAYLAND_DISPLAY",
     "HIGHWATER_STORE_PATIENCE",
     "HIGHWATER_LEASE_TTL",
+    "LOOKERSDK_BASE_URL",
+    "LOOKERSDK_CLIENT_ID",
+    "LOOKERSDK_CLIENT_SECRET",
+    "LOOKERSDK_VERIFY_SSL",
+    "LOOKERSDK_TIMEOUT",
     "PGHOST",
     "PGPORT",
     "PGUSER",

@@ -31,6 +31,21 @@ impl Sim {
         Sim::of("gmail", items, faults)
     }
 
+    pub(crate) fn looker(dashboards: u32, faults: &str) -> Sim {
+        Sim::of("looker", dashboards, faults)
+    }
+
+    pub(crate) fn looker_planned(dashboards: u32, plan: &str) -> Sim {
+        let folder = Home::bare();
+        let path = folder.write("plan.toml", plan);
+        Sim::looker(dashboards, path.to_str().unwrap())
+    }
+
+    /// Every object by type and id.
+    pub(crate) fn looker_truth(&self) -> Json {
+        self.act("truth")
+    }
+
     fn of(api: &str, items: u32, faults: &str) -> Sim {
         let mut command = Command::new(program());
         command.args(["simulate", api, "--listen", "127.0.0.1:0", "--quiet", "--faults", faults]);

@@ -1,40 +1,48 @@
 //! Queries and forms: names and values, percent-decoded.
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Params(Vec<(String, String)>);
+pub(crate) struct Params(Vec<(String, String)>);
 
 impl Params {
-    pub(super) fn parse(query: &str) -> Self {
+    pub(crate) fn parse(query: &str) -> Self {
         let pairs = query.split('&').filter(|pair| !pair.is_empty());
         Params(
             pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).map(|(k, v)| (decode(k), decode(v))).collect(),
         )
     }
 
-    pub(super) fn first(&self, name: &str) -> Option<&str> {
+    pub(crate) fn first(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    pub(crate) fn push(&mut self, name: &str, value: impl Into<String>) {
+        self.0.push((name.to_owned(), value.into()));
+    }
+
     /// Everything that makes two requests ask the same but for the page.
-    pub(super) fn fingerprint(&self) -> u64 {
+    pub(crate) fn fingerprint(&self) -> u64 {
         let telling = self.0.iter().filter(|(name, _)| !matches!(name.as_str(), "pageToken" | "maxResults"));
         telling.fold(7, |hash, (name, value)| hash_text(hash_text(hash, name), value))
     }
 }
 
-pub(super) fn hash_text(start: u64, text: &str) -> u64 {
+pub(crate) fn hash_text(start: u64, text: &str) -> u64 {
     text.bytes().fold(crate::rng::mix(start ^ 0xFF), |hash, byte| crate::rng::mix(hash ^ u64::from(byte)))
 }
 
-pub(super) fn decode(text: &str) -> String {
+pub(crate) fn decode(text: &str) -> String {
     let (mut out, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let [byte, after @ ..] = rest {
         rest = after;

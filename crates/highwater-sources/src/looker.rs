@@ -1,0 +1,345 @@
+//! Looker: everything an instance holds, one stream for each type of content. Keys are Looker's own ids; the axis is the
+//! time of a snapshot, in seconds.
+
+mod census;
+mod content;
+mod fetching;
+mod group;
+mod json;
+mod kinds;
+mod listing;
+mod references;
+mod reply;
+mod schema;
+mod session;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use highwater_core::{
+    AbsenceRule, DeadLetterPolicy, Failure, FailureKind, Key, KeySet, Position, Span, StreamName, Timestamp,
+};
+use http::StatusCode;
+
+pub use kinds::{Kind, kind_names};
+pub use session::ApiKey;
+
+use self::{
+    census::{Census, Order},
+    content::Reader,
+    listing::is_refusal,
+    references::References,
+    reply::{expect_ok, is_passing},
+    session::{Session, signed},
+};
+use crate::{
+    Allowance, Answer, Call, Decoding, Density, Discovered, Following, Forecast, Gateway, GatewayError, Live, Renewal,
+    Request, Response, Source, StreamPolicy, StreamSpec, Transport,
+};
+
+pub struct LookerSettings {
+    /// What rows of it are called.
+    pub source: String,
+    pub key: ApiKey,
+    /// The types to mirror; all if none is named.
+    pub types: Vec<String>,
+    /// Objects in a page.
+    pub page: usize,
+    pub max_calls: Option<u64>,
+    pub max_calls_month: Option<u64>,
+}
+
+pub struct Looker {
+    gateway: Gateway,
+    session: Session,
+    allowance: Arc<Allowance>,
+    streams: Vec<StreamSpec>,
+    source: Arc<str>,
+    page: usize,
+    decoding: Decoding,
+    /// Types are mirrored that are found only by what refers to them.
+    collects: bool,
+    /// What the last look at each type found; held for a few instructions.
+    censuses: Mutex<HashMap<&'static str, Arc<Census>>>,
+    references: Mutex<References>,
+    /// How the server orders ids, once that is known.
+    order: Mutex<Option<Order>>,
+    /// When this was made, in seconds.
+    made_at: i64,
+    /// What is looked at was begun by another process, whose finds nobody remembers.
+    is_resumed: AtomicBool,
+}
+
+/// A token may end while its request waits at a closed gate, also a second time. Who is refused more often is so for a
+/// reason.
+const RENEWALS: u32 = 3;
+/// Between tries of a list.
+const QUICK_RETRIES: [Duration; 4] =
+    [Duration::from_millis(250), Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
+const ABSENCE: AbsenceRule = AbsenceRule { confirmations: 1, over: Duration::ZERO, reason: "gone before fetch" };
+/// What an operator may have in a page, and gets.
+pub const JOB_SIZE: usize = 100;
+
+impl Looker {
+    /// `transport` is that of the gateway: signing in needs no permit.
+    pub fn new(gateway: Gateway, transport: Arc<dyn Transport>, settings: LookerSettings, decoding: Decoding) -> Self {
+        let LookerSettings { source, key, types, page, max_calls, max_calls_month } = settings;
+        let allowance = Arc::new(Allowance::new(max_calls, max_calls_month, kinds::activity_of));
+        let clock = gateway.clock().clone();
+        let made_at = clock.now().as_millis().div_euclid(1000);
+        let chosen = |kind: &&Kind| types.is_empty() || types.iter().any(|name| name == kind.name);
+        let streams: Vec<_> = kinds::KINDS.iter().filter(chosen).map(|kind| stream(&source, kind)).collect();
+        Looker {
+            collects: streams.iter().any(|stream| kind_of(&stream.name).is_referred_to()),
+            gateway: gateway.with_allowance(allowance.clone()),
+            session: Session::new(transport, clock, key),
+            allowance,
+            streams,
+            source: source.into(),
+            page,
+            decoding,
+            censuses: Mutex::default(),
+            references: Mutex::default(),
+            order: Mutex::default(),
+            made_at,
+            is_resumed: AtomicBool::new(false),
+        }
+    }
+
+    /// One request with a token that is good now.
+    async fn ask(&self, path: &str, call: &Call) -> Result<Response, GatewayError> {
+        let request = Request::get(format!("/api/4.0/{path}"));
+        let mut token = self.session.token().await?;
+        for _ in 0..RENEWALS {
+            let response = self.gateway.get(signed(request.clone(), &token), call, 1.0).await?;
+            if response.status != StatusCode::UNAUTHORIZED {
+                return Ok(response);
+            }
+            token = self.session.refused(&token).await?;
+        }
+        self.gateway.get(signed(request, &token), call, 1.0).await
+    }
+
+    /// The body of an answer that is sound JSON, or is about to be found out not to be.
+    async fn answer(&self, path: &str, call: &Call) -> Result<Bytes, GatewayError> {
+        let response = self.ask(path, call).await?;
+        let what = path.split('?').next().unwrap_or(path);
+        Ok(expect_ok(response, what)?)
+    }
+
+    /// A list. All that follows depends on it, so that a moment's trouble may not spoil it.
+    async fn list(&self, path: &str, call: &Call) -> Result<Bytes, Failure> {
+        let mut waits = QUICK_RETRIES.iter();
+        loop {
+            let listed = match self.answer(path, call).await {
+                Ok(body) => listing::rows(&body, path).map(drop).map(|()| body),
+                Err(error) => Err(error.into()),
+            };
+            match (listed, waits.next()) {
+                (Err(failure), Some(wait)) if is_passing(failure.kind) => self.gateway.clock().sleep(*wait).await,
+                (listed, _) => return listed,
+            }
+        }
+    }
+
+    fn reader(&self, kind: &'static Kind) -> Reader {
+        let spec = self.streams.iter().find(|spec| spec.name.as_str() == kind.name);
+        let table = spec.map_or_else(|| schema::content(&self.source, kind.name), |spec| spec.table);
+        Reader { source: self.source.clone(), kind, table, collects: self.collects }
+    }
+
+    fn references(&self) -> MutexGuard<'_, References> {
+        self.references.lock().expect("no code panics while it holds this lock")
+    }
+
+    fn known(&self, kind: &Kind) -> Option<Arc<Census>> {
+        self.censuses.lock().expect("no code panics while it holds this lock").get(kind.name).cloned()
+    }
+
+    /// Lists a type, and remembers what was found.
+    async fn look(&self, kind: &'static Kind, is_second: bool, call: &Call) -> Result<Arc<Census>, Failure> {
+        // Some types are found by way of others.
+        let mut census = Box::pin(self.census(kind, call)).await?;
+        census.is_second = is_second;
+        let census = Arc::new(census);
+        let mut censuses = self.censuses.lock().expect("no code panics while it holds this lock");
+        censuses.insert(kind.name, census.clone());
+        Ok(census)
+    }
+
+    /// Reads what this run has not read of a type, for what it refers to.
+    async fn read_unseen(&self, kind: &'static Kind, call: &Call) -> Result<(), Failure> {
+        let census = match self.known(kind) {
+            Some(census) => census,
+            None => self.look(kind, false, call).await?,
+        };
+        let unseen = self.references().unseen(kind, census.keys().iter());
+        for keys in unseen.chunks(self.page) {
+            self.bodies(kind, &census, keys, call).await?;
+        }
+        Ok(())
+    }
+
+    async fn listed(&self, stream: &StreamName, is_second: bool, call: &Call) -> Result<Discovered, Failure> {
+        match self.look(kind_of(stream), is_second, call).await {
+            Ok(census) => Ok(Discovered::Keys(KeySet::List(census.keys().to_vec()))),
+            Err(failure) if is_refusal(failure.kind) => {
+                Ok(Discovered::Refused(Failure::new(FailureKind::Forbidden, failure.message)))
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn seconds(&self) -> i64 {
+        self.gateway.clock().now().as_millis().div_euclid(1000)
+    }
+
+    async fn forecast_of(&self, kind: &'static Kind, call: &Call) -> Result<Option<Forecast>, Failure> {
+        if kind.is_referred_to() {
+            return Ok(None);
+        }
+        let before = self.calls_made();
+        let census = match self.look(kind, false, call).await {
+            Ok(census) => census,
+            Err(failure) if is_refusal(failure.kind) => {
+                return Ok(Some(Forecast { objects: 0, calls: Vec::new(), refused: Some(failure.message) }));
+            }
+            Err(failure) => return Err(failure),
+        };
+        let lists = self.calls_made() - before;
+        let members = if matches!(kind.list, kinds::List::Groups { .. }) { 2 * census.keys().len() as u64 } else { 0 };
+        let bodies = fetching::requests(&census, census.keys(), self.page);
+        let activity = kinds::activity_of(&Request::get(format!("/{}/", kind.one)));
+        let calls = vec![(activity.as_str(), 2 * lists + bodies + members)];
+        Ok(Some(Forecast { objects: census.keys().len() as u64, calls, refused: None }))
+    }
+
+    fn calls_made(&self) -> u64 {
+        self.allowance.calls().iter().map(|(_, calls)| calls).sum()
+    }
+}
+
+fn kind_of(stream: &StreamName) -> &'static Kind {
+    Kind::find(stream.as_str()).expect("streams are made of types")
+}
+
+fn stream(source: &str, kind: &'static Kind) -> StreamSpec {
+    StreamSpec {
+        name: kind.name.parse().expect("the names of types are names of streams"),
+        axis: "snapshot",
+        origin: Position(0),
+        table: schema::content(source, kind.name),
+        density: Density::Snapshot(if kind.is_for_ever() { Renewal::Once } else { Renewal::Anew }),
+        follows: Following::Sync,
+        sides: &[],
+        vanished: Some(schema::DELETED),
+        policy: StreamPolicy {
+            segment_size: 1,
+            job_size: JOB_SIZE,
+            dead_letters: DeadLetterPolicy::Pass,
+            absence: ABSENCE,
+            settled_behind: 0,
+        },
+    }
+}
+
+impl Source for Looker {
+    fn streams(&self) -> &[StreamSpec] {
+        &self.streams
+    }
+
+    fn gateway(&self) -> &Gateway {
+        &self.gateway
+    }
+
+    fn head<'a>(&'a self, _: &'a StreamName, _: &'a Call) -> BoxFuture<'a, Result<Position, Failure>> {
+        Box::pin(async move { Ok(Position(self.seconds())) })
+    }
+
+    fn position_at<'a>(
+        &'a self,
+        _: &'a StreamName,
+        at: Timestamp,
+        _: &'a Call,
+    ) -> BoxFuture<'a, Result<Position, Failure>> {
+        Box::pin(async move { Ok(Position(at.as_millis().div_euclid(1000).max(0))) })
+    }
+
+    fn discover<'a>(
+        &'a self,
+        stream: &'a StreamName,
+        span: Span,
+        call: &'a Call,
+    ) -> BoxFuture<'a, Result<Discovered, Failure>> {
+        self.is_resumed.store(span.end().0 < self.made_at, Ordering::Relaxed);
+        Box::pin(self.listed(stream, false, call))
+    }
+
+    fn recheck<'a>(
+        &'a self,
+        stream: &'a StreamName,
+        _: Span,
+        call: &'a Call,
+    ) -> BoxFuture<'a, Result<Option<Discovered>, Failure>> {
+        Box::pin(async move {
+            let kind = kind_of(stream);
+            if kind.is_referred_to() {
+                return Ok(None);
+            }
+            self.listed(stream, true, call).await.map(Some)
+        })
+    }
+
+    fn forecast<'a>(
+        &'a self,
+        stream: &'a StreamName,
+        call: &'a Call,
+    ) -> BoxFuture<'a, Result<Option<Forecast>, Failure>> {
+        Box::pin(self.forecast_of(kind_of(stream), call))
+    }
+
+    fn fetch<'a>(
+        &'a self,
+        stream: &'a StreamName,
+        keys: &'a [Key],
+        call: &'a Call,
+    ) -> BoxFuture<'a, Result<Vec<Answer>, Failure>> {
+        Box::pin(async move {
+            let kind = kind_of(stream);
+            // Keys that are tried again in a later run come before anything is listed.
+            let census = self.known(kind).unwrap_or_default();
+            self.bodies(kind, &census, keys, call).await
+        })
+    }
+
+    fn probe<'a>(&'a self, _: &'a StreamName, _: Option<&'a Key>) -> BoxFuture<'a, Result<(), Failure>> {
+        Box::pin(async move {
+            let token = self.session.token().await?;
+            let response = self.gateway.get_probe(signed(Request::get("/api/4.0/user"), &token)).await?;
+            match expect_ok(response, "user") {
+                Err(failure) if is_refusal(failure.kind) => Ok(()),
+                answer => answer.map(drop),
+            }
+        })
+    }
+
+    fn live(&self) -> Option<&dyn Live> {
+        None
+    }
+
+    fn allowance(&self) -> Option<&Allowance> {
+        Some(&self.allowance)
+    }
+
+    fn sign_off(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.session.end())
+    }
+}

@@ -1,0 +1,10 @@
+//! Looker instances: the binary against the simulated API.
+
+mod bounds;
+mod changes;
+mod desk;
+mod doors;
+mod faults;
+mod kill;
+mod mirror;
+mod sync;

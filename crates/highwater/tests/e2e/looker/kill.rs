@@ -1,0 +1,44 @@
+//! `kill -9` while pages are read: finished ones are not asked for again.
+
+use std::time::Duration;
+
+use super::{
+    desk::{Desk, FAST},
+    mirror::assert_instance,
+};
+use crate::support::{Sim, until};
+
+#[test]
+fn finished_pages_are_not_fetched_again_after_a_kill() {
+    let sim = Sim::looker_planned(1_000, "[latency]\nfixed_ms = 30\n");
+    let desk = Desk::new(sim, &format!("types = ['dashboards']\n{FAST}in_flight = 2\njob = 20\n"));
+    let pages = |desk: &Desk| desk.asked("/dashboards/search");
+    for enough in [20, 35] {
+        let mut running = desk.start();
+        until("pages", Duration::from_secs(60), || (pages(&desk) >= enough || running.has_ended()).then_some(()));
+        assert!(!running.has_ended(), "the kill came too late: {}", running.err());
+        running.kill();
+    }
+    desk.sync().exits(0);
+    let all = desk.sim.looker_truth()["types"]["dashboards"].as_object().unwrap().len() as i64;
+    assert_eq!(desk.database().one::<i64>("SELECT count(*) FROM looker_content"), all);
+    // 50 pages and those of the trash; each start lists the trash and looks at the order of ids, and what was in
+    // flight or in no commit when it was killed is fetched again.
+    let asked = pages(&desk);
+    println!("{asked} pages of 1,000 dashboards after 2 kills");
+    assert!(asked <= 90, "{asked} pages");
+    assert!(desk.asked("/dashboards/:dashboard_id") <= 20);
+}
+
+#[test]
+fn a_whole_instance_survives_kills() {
+    let desk = Desk::new(Sim::looker_planned(150, "[latency]\nfixed_ms = 10\n"), &format!("{FAST}job = 10\n"));
+    for enough in [30, 90, 150, 220] {
+        let mut running = desk.start();
+        until("calls", Duration::from_secs(60), || (desk.calls() >= enough || running.has_ended()).then_some(()));
+        running.kill();
+    }
+    desk.sync().exits(0);
+    assert_instance(&desk.database(), &desk.sim, &[]);
+    desk.home.run(&["ledger", "bi", "--verify", "--quiet"]).exits(0);
+}
