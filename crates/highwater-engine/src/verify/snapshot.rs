@@ -119,7 +119,7 @@ impl Comparison<'_> {
     }
 
     fn judge(&mut self, answer: Answer) {
-        let Answer { key, fetched } = answer;
+        let Answer { key, fetched, .. } = answer;
         self.verdict.checked += 1;
         match (fetched, self.rows.get(&key)) {
             (Fetched::Found(record), Some(row)) if !self.damaged.contains(&key) => self.compare_row(key, &record, row),
@@ -153,5 +153,5 @@ impl Comparison<'_> {
 }
 
 fn failed(key: &Key, failure: &Failure) -> Answer {
-    Answer { key: key.clone(), fetched: Fetched::Failed(failure.clone()) }
+    Answer::new(key.clone(), Fetched::Failed(failure.clone()))
 }

@@ -162,7 +162,7 @@ mod tests {
 
     fn kind_of(status: u16, body: &'static str) -> Result<Option<u64>, FailureKind> {
         let status = StatusCode::from_u16(status).unwrap();
-        let answer = Response { status, headers: HeaderMap::new(), body: Bytes::from_static(body.as_bytes()) };
+        let answer = Response::new(status, HeaderMap::new(), Bytes::from_static(body.as_bytes()));
         read_login(&answer, Timestamp::EPOCH).map(|login| login.expires_in).map_err(|failure| failure.kind)
     }
 
