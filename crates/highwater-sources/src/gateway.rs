@@ -5,13 +5,13 @@ mod limiter;
 mod meter;
 mod reading;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use highwater_core::{
     AccountReport, Failure, FailureKind, Lane, Moment, Pause,
     planted::{Bug, planted},
-    throttle::{Learned, Outcome, PauseReason, Settings, Snapshot},
+    throttle::{Learned, Outcome, PauseReason, Settings, Snapshot, Window},
 };
 
 use http::StatusCode;
@@ -27,8 +27,13 @@ pub struct Gateway {
     transport: Arc<dyn Transport>,
     limiter: Limiter,
     classify: Classifier,
+    read_quota: QuotaReader,
+    quota: OnceLock<Window>,
     counters: Counters,
 }
+
+/// The quota that an answer tells, if it does.
+pub type QuotaReader = fn(&Response) -> Option<Window>;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GatewayError {
@@ -51,12 +56,23 @@ impl From<GatewayError> for Failure {
 impl Gateway {
     pub fn new(transport: Arc<dyn Transport>, settings: Settings, clock: Clock, jitter: Jitter) -> Self {
         let limiter = Limiter::new(settings, clock, jitter);
-        Gateway { transport, limiter, classify: read_status, counters: Counters::default() }
+        let (quota, counters) = (OnceLock::new(), Counters::default());
+        Gateway { transport, limiter, classify: read_status, read_quota: |_| None, quota, counters }
     }
 
     /// For sources that say "too much" in other words than HTTP's.
     pub fn with_classifier(self, classify: Classifier) -> Self {
         Gateway { classify, ..self }
+    }
+
+    /// For sources that tell their quota when it is used up.
+    pub fn with_quota_reader(self, read_quota: QuotaReader) -> Self {
+        Gateway { read_quota, ..self }
+    }
+
+    /// The quota as the source has told it first.
+    pub fn quota(&self) -> Option<Window> {
+        self.quota.get().copied()
     }
 
     /// Waits for its turn and sends. An answer that asks to slow down is waited out, however often it comes.
@@ -169,9 +185,20 @@ impl Gateway {
                 Outcome::Success { latency }
             }
             Reading::Failed => Outcome::Failed,
-            Reading::Throttled { retry_after } => Outcome::Throttled { retry_after },
+            Reading::Throttled { retry_after } => {
+                self.learn(answer.as_ref().ok());
+                Outcome::Throttled { retry_after }
+            }
         };
         (answer, outcome)
+    }
+
+    fn learn(&self, answer: Option<&Response>) {
+        if let Some(window) = answer.and_then(self.read_quota)
+            && self.quota.set(window).is_ok()
+        {
+            self.limiter.declare(window);
+        }
     }
 
     fn count(&self, answer: &Result<Response, Failure>, reading: Reading, lane: Option<Lane>) {
