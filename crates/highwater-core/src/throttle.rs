@@ -185,6 +185,20 @@ impl Throttle {
         }
     }
 
+    /// The source has told its quota. What was spent of it before is not known; a window of that length that was set is
+    /// kept.
+    pub fn declare(&mut self, window: Window, now: Moment) {
+        let now = self.tick(now);
+        if self.windows.iter().any(|known| known.is_of(window.length)) {
+            return;
+        }
+        let limit = window.limit * self.share;
+        self.windows.push(SlidingWindow::new(&Window { limit, ..window }));
+        if let Some(pace) = &mut self.pace {
+            pace.keep_below(limit / window.length.as_secs_f64(), now);
+        }
+    }
+
     /// Another process of the account was refused: its news are ours, unless we have just had them ourselves.
     pub fn cut_elsewhere(&mut self, now: Moment) {
         let now = self.tick(now);

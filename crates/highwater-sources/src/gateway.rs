@@ -5,13 +5,13 @@ mod limiter;
 mod meter;
 mod reading;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use highwater_core::{
     AccountReport, Failure, FailureKind, Lane, Moment, Pause,
     planted::{Bug, planted},
-    throttle::{Learned, Outcome, PauseReason, Settings, Snapshot},
+    throttle::{Learned, Outcome, PauseReason, Settings, Snapshot, Window},
 };
 
 use http::StatusCode;
@@ -27,10 +27,15 @@ pub struct Gateway {
     transport: Arc<dyn Transport>,
     limiter: Limiter,
     classify: Classifier,
+    read_quota: QuotaReader,
+    quota: OnceLock<Window>,
     counters: Counters,
     /// Where calls are counted and bounded.
     allowance: Option<Arc<Allowance>>,
 }
+
+/// The quota that an answer tells, if it does.
+pub type QuotaReader = fn(&Response) -> Option<Window>;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GatewayError {
@@ -53,7 +58,8 @@ impl From<GatewayError> for Failure {
 impl Gateway {
     pub fn new(transport: Arc<dyn Transport>, settings: Settings, clock: Clock, jitter: Jitter) -> Self {
         let limiter = Limiter::new(settings, clock, jitter);
-        Gateway { transport, limiter, classify: read_status, counters: Counters::default(), allowance: None }
+        let (quota, counters) = (OnceLock::new(), Counters::default());
+        Gateway { transport, limiter, classify: read_status, read_quota: |_| None, quota, counters, allowance: None }
     }
 
     /// For sources that say "too much" in other words than HTTP's.
@@ -64,6 +70,16 @@ impl Gateway {
     /// For sources whose calls are counted: each that is sent is taken from it first.
     pub fn with_allowance(self, allowance: Arc<Allowance>) -> Self {
         Gateway { allowance: Some(allowance), ..self }
+    }
+
+    /// For sources that tell their quota when it is used up.
+    pub fn with_quota_reader(self, read_quota: QuotaReader) -> Self {
+        Gateway { read_quota, ..self }
+    }
+
+    /// The quota as the source has told it first.
+    pub fn quota(&self) -> Option<Window> {
+        self.quota.get().copied()
     }
 
     /// Waits for its turn and sends. An answer that asks to slow down is waited out, however often it comes.
@@ -182,9 +198,20 @@ impl Gateway {
                 Outcome::Success { latency }
             }
             Reading::Failed => Outcome::Failed,
-            Reading::Throttled { retry_after } => Outcome::Throttled { retry_after },
+            Reading::Throttled { retry_after } => {
+                self.learn(answer.as_ref().ok());
+                Outcome::Throttled { retry_after }
+            }
         };
         (answer, outcome)
+    }
+
+    fn learn(&self, answer: Option<&Response>) {
+        if let Some(window) = answer.and_then(self.read_quota)
+            && self.quota.set(window).is_ok()
+        {
+            self.limiter.declare(window);
+        }
     }
 
     fn count(&self, answer: &Result<Response, Failure>, reading: Reading, lane: Option<Lane>) {

@@ -71,7 +71,7 @@ pub struct Gmail {
     gateway: Gateway,
     bearer: Bearer,
     streams: [StreamSpec; 1],
-    costs: Costs,
+    quota: Quota,
     policy: Policy,
     table: &'static Table,
     mailbox: Mailbox,
@@ -116,10 +116,10 @@ impl Gmail {
         let GmailSettings { mailbox, policy, quota, backfill } = settings;
         let table = schema::messages(&mailbox.id);
         Gmail {
-            gateway: gateway.with_classifier(reply::classify),
+            gateway: gateway.with_classifier(reply::classify).with_quota_reader(reply::quota),
             bearer,
             streams: [stream(table)],
-            costs: quota.costs(),
+            quota,
             policy,
             table,
             mailbox,
@@ -127,6 +127,10 @@ impl Gmail {
             decoding,
             left_out: OnceCell::new(),
         }
+    }
+
+    fn costs(&self) -> Costs {
+        self.quota.costs_by(self.gateway.quota())
     }
 
     /// One request with a token that is good now. What is throttled may be sent again much later, with a token that was
@@ -168,7 +172,7 @@ impl Gmail {
         if let Some(reason) = left_out.and_then(|left_out| left_out.get(key)) {
             return (key.clone(), Err(Fetched::Excluded { reason }));
         }
-        let reply = self.ask(message::request(key), call, self.costs.get).await.map_err(|error| match error {
+        let reply = self.ask(message::request(key), call, self.costs().get).await.map_err(|error| match error {
             GatewayError::Failed(failure) => Fetched::Failed(failure),
             GatewayError::Stopped(_) => Fetched::Skipped,
         });
@@ -218,7 +222,7 @@ impl Gmail {
 
     /// Refused if it is another mailbox than the one that is to be mirrored.
     async fn profile(&self, call: &Call) -> Result<Profile, Failure> {
-        let profile: Profile = self.read(Query::new("profile").request(), call, self.costs.profile).await?;
+        let profile: Profile = self.read(Query::new("profile").request(), call, self.costs().profile).await?;
         if !oauth::is_same_account(&profile.email_address, &self.mailbox.account) {
             return Err(Failure::new(FailureKind::Credentials, "the credentials are those of another account"));
         }

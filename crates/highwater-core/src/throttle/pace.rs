@@ -55,6 +55,11 @@ impl Pace {
         self.cycle.accepted *= factor;
     }
 
+    pub(super) fn keep_below(&mut self, most: f64, now: Moment) {
+        self.bucket.settle(self.rate.current(), now);
+        self.rate.keep_below(most);
+    }
+
     pub(super) fn recall(&mut self, learned: Learned, now: Moment) {
         self.bucket.settle(self.rate.current(), now);
         self.rate.recall(learned);

@@ -106,6 +106,11 @@ impl AdaptiveRate {
         self.evidence.last_refused = now;
     }
 
+    pub(super) fn keep_below(&mut self, most: f64) {
+        self.max = self.max.min(most);
+        self.current = self.current.min(self.max);
+    }
+
     /// The account is shared with more or fewer others from now on.
     pub(super) fn scale(&mut self, factor: f64) {
         self.current *= factor;

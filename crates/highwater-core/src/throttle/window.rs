@@ -23,8 +23,11 @@ pub(super) struct SlidingWindow {
 
 impl SlidingWindow {
     pub(super) fn new(window: &Window) -> Self {
-        let slice = (window.length / SLICES as u32).max(Duration::from_nanos(1));
-        SlidingWindow { limit: window.limit, slice, newest: 0, ring: [0.0; KEPT], total: 0.0 }
+        SlidingWindow { limit: window.limit, slice: slice_of(window.length), newest: 0, ring: [0.0; KEPT], total: 0.0 }
+    }
+
+    pub(super) fn is_of(&self, length: Duration) -> bool {
+        self.slice == slice_of(length)
     }
 
     pub(super) fn scale(&mut self, factor: f64) {
@@ -72,6 +75,10 @@ impl SlidingWindow {
         let nanos = self.slice.as_nanos().saturating_mul(u128::from(number) + u128::from(SLICES) + 1);
         Moment::after_start(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
     }
+}
+
+fn slice_of(length: Duration) -> Duration {
+    (length / SLICES as u32).max(Duration::from_nanos(1))
 }
 
 fn place(number: u64) -> usize {

@@ -11,7 +11,7 @@ use std::{
 
 use highwater_core::{
     AccountReport, Lane, Moment, Pause,
-    throttle::{GateState, Learned, Limit, Outcome, PauseReason, Permit, Settings, Snapshot, Throttle, Ticket},
+    throttle::{GateState, Learned, Limit, Outcome, PauseReason, Permit, Settings, Snapshot, Throttle, Ticket, Window},
 };
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -141,6 +141,11 @@ impl Limiter {
             state.quota_until = state.quota_until.max(now + wait);
             state.throttle.pause(now + wait, reason, now);
         });
+    }
+
+    pub(super) fn declare(&self, window: Window) {
+        let now = self.clock.moment();
+        self.change(now, |state| state.throttle.declare(window, now));
     }
 
     pub(super) fn stop(&self) {

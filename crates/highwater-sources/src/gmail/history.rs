@@ -102,7 +102,7 @@ impl Gmail {
         if let Some(token) = token {
             query.add("pageToken", token);
         }
-        self.read(query.request(), call, self.costs.history).await
+        self.read(query.request(), call, self.costs().history).await
     }
 
     /// What is new and known to be left out is not fetched to find that out.
@@ -152,7 +152,7 @@ impl Gmail {
         struct Label {
             id: String,
         }
-        let labels: Labels = self.read(Query::new("labels").request(), call, self.costs.labels).await?;
+        let labels: Labels = self.read(Query::new("labels").request(), call, self.costs().labels).await?;
         Ok(labels.labels.into_iter().map(|label| label.id).collect())
     }
 }

@@ -97,7 +97,7 @@ impl Gmail {
         if let Some(token) = token {
             query.add("pageToken", token);
         }
-        self.read(query.request(), call, self.costs.list).await
+        self.read(query.request(), call, self.costs().list).await
     }
 
     /// Whether any message is older.
@@ -109,7 +109,7 @@ impl Gmail {
             if let Some(token) = &token {
                 query.add("pageToken", token);
             }
-            let page: Page = self.read(query.request(), call, self.costs.list).await?;
+            let page: Page = self.read(query.request(), call, self.costs().list).await?;
             match (page.messages.is_empty(), page.next_page_token) {
                 (false, _) => return Ok(true),
                 (true, None) => return Ok(false),

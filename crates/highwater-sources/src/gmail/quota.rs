@@ -1,9 +1,17 @@
 //! What requests cost, in Gmail's units: as data, because projects differ.
 
+use std::time::Duration;
+
+use highwater_core::throttle::Window;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const NEW_PER_MINUTE: f64 = 6_000.0;
+const OLD_PER_MINUTE: f64 = 15_000.0;
+
 highwater_core::word! {
     /// Projects made since May 2026 pay more, and have less.
     pub enum Quota {
-        /// Costs as for new projects; how much there is shows by itself.
+        /// As for new projects, until the first refusal tells.
         Auto = "auto",
         New = "new",
         Old = "old",
@@ -28,6 +36,14 @@ impl Quota {
         Costs { profile: 1.0, labels: 1.0, history: 2.0, list: 5.0, get }
     }
 
+    /// What requests cost, by what the remote has told.
+    pub(super) fn costs_by(self, told: Option<Window>) -> Costs {
+        match (self, told) {
+            (Quota::Auto, Some(Window { length: MINUTE, limit })) if limit >= OLD_PER_MINUTE => Quota::Old.costs(),
+            _ => self.costs(),
+        }
+    }
+
     /// What a message costs.
     pub fn get_cost(self) -> f64 {
         self.costs().get
@@ -37,8 +53,8 @@ impl Quota {
     pub fn per_minute(self) -> Option<f64> {
         match self {
             Quota::Auto => None,
-            Quota::New => Some(6_000.0),
-            Quota::Old => Some(15_000.0),
+            Quota::New => Some(NEW_PER_MINUTE),
+            Quota::Old => Some(OLD_PER_MINUTE),
         }
     }
 

@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use highwater_core::{Failure, FailureKind, Timestamp};
+use highwater_core::{Failure, FailureKind, Timestamp, throttle::Window};
 use http::StatusCode;
 use serde::Deserialize;
+use serde_json::Value as Json;
 
 use crate::{Reading, Response, read_status};
 
@@ -28,6 +29,8 @@ struct Problem {
 #[serde(default)]
 struct Reason {
     reason: String,
+    /// Of whatever shape: it must not keep the rest from being read.
+    metadata: Json,
 }
 
 impl Problem {
@@ -83,6 +86,22 @@ pub(super) fn classify(response: &Response, now: Timestamp) -> Reading {
         },
         _ => read_status(response, now),
     }
+}
+
+/// What a user may use in a minute, where a refusal tells it.
+pub(super) fn quota(response: &Response) -> Option<Window> {
+    let problem = Problem::read(&response.body);
+    let mut told = problem.details.iter().map(|detail| &detail.metadata);
+    let told = told.find(|told| told["quota_limit"].as_str().is_some_and(is_of_user))?;
+    let value = &told["quota_limit_value"];
+    let limit = value.as_f64().or_else(|| value.as_str()?.parse().ok()).filter(|limit| *limit >= 1.0)?;
+    Some(Window { length: Duration::from_secs(60), limit })
+}
+
+/// Such as `defaultPerMinutePerUser`; projects have limits, too.
+fn is_of_user(limit: &str) -> bool {
+    let limit = limit.to_ascii_lowercase();
+    limit.contains("perminute") && limit.contains("peruser")
 }
 
 /// From `… Retry after 2026-03-01T10:15:00.000Z`.
@@ -156,6 +175,26 @@ mod tests {
         let body = serde_json::json!({"error": {"code": code, "message": message,
             "errors": [{"message": message, "domain": "usageLimits", "reason": reason}]}});
         response(code, &body.to_string())
+    }
+
+    #[test]
+    fn a_refusal_may_tell_the_quota_of_the_user() {
+        let told = |limit: &str, value: &str| {
+            let body = format!(
+                r#"{{"error":{{"code":403,"message":"m","details":[{{"reason":"RATE_LIMIT_EXCEEDED",
+                "metadata":{{"quota_limit":"{limit}","quota_limit_value":{value}}}}}]}}}}"#
+            );
+            let refusal = response(403, &body);
+            assert_eq!(classify(&refusal, NOW), Reading::Throttled { retry_after: None }, "{body}");
+            quota(&refusal).map(|window| (window.length.as_secs(), window.limit))
+        };
+        assert_eq!(told("defaultPerMinutePerUser", "\"15000\""), Some((60, 15_000.0)));
+        assert_eq!(told("QueriesPerMinutePerUser", "6000"), Some((60, 6_000.0)));
+        for odd in ["\"\"", "\"many\"", "0", "null", "[]", "-5"] {
+            assert_eq!(told("defaultPerMinutePerUser", odd), None);
+        }
+        assert_eq!(told("defaultPerMinutePerProject", "\"1200000\""), None);
+        assert_eq!(quota(&response(429, "not even JSON")), None);
     }
 
     #[test]

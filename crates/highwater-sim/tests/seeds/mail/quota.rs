@@ -23,6 +23,29 @@ const PLAN: &str = "
 const UNITS_A_MINUTE: u64 = 6_000;
 const MESSAGES: u64 = 1_600;
 
+/// Of a project that is older than the new quota, and nobody has said so.
+#[test]
+fn an_old_quota_is_learned_from_the_first_refusal() {
+    let plan =
+        PLAN.replace("6000", "15000\n    table = \"old\"").replace("[latency]", "shapes = [\"modern\"]\n    [latency]");
+    let scene = Scene {
+        messages: 12_000,
+        plan: GmailPlan::parse(&plan).unwrap(),
+        quota: Quota::Auto,
+        throttle: throttle(Quota::Auto),
+        lives: Vec::new(),
+        include: Vec::new(),
+        ..Scene::from_seed(0)
+    };
+    let early = counts_after(&scene, 120);
+    let late = counts_after(&scene, 240);
+    let units = late.quota_units - early.quota_units;
+    let throttled = |counts: &GmailCounts| counts.throttled.values().sum::<u64>();
+    println!("{units} of 30000 units used, {} requests refused", throttled(&late));
+    assert!(units * 10 >= 30_000 * 9, "{units} units in two minutes");
+    assert!(throttled(&late) - throttled(&early) < 10, "what is known is not overstepped");
+}
+
 #[test]
 fn a_backfill_uses_the_quota_and_hardly_ever_oversteps_it() {
     let scene = Scene {
