@@ -75,8 +75,12 @@ pub trait LiveStore: Send + Sync {
     fn told_alerts<'a>(&'a self, source: &'a SourceName) -> BoxFuture<'a, Result<Vec<(String, Timestamp)>>>;
     /// Bytes of the whole database, and of the tables of the control plane in it.
     fn sizes(&self) -> BoxFuture<'_, Result<StoreSizes>>;
-    /// When the first run of a source began.
-    fn first_run_at<'a>(&'a self, source: &'a SourceName) -> BoxFuture<'a, Result<Option<Timestamp>>>;
+    /// When the first run of a source began, of a command if that is named.
+    fn first_run_at<'a>(
+        &'a self,
+        source: &'a SourceName,
+        command: Option<&'static str>,
+    ) -> BoxFuture<'a, Result<Option<Timestamp>>>;
 }
 
 /// The role of the one who listens to the feed of a source; what is noted about the feed is its alone to write.

@@ -16,8 +16,9 @@ const LOOK: Duration = Duration::from_secs(5);
 const HISTORY_SEGMENTS: u64 = 10;
 const COMPACT_EVERY: Duration = Duration::from_secs(600);
 
-/// When things are due, in this process.
+/// When things are due.
 struct Agenda {
+    /// Of the first service on this store.
     began_at: Timestamp,
     history_at: Moment,
     compact_at: Moment,
@@ -26,8 +27,11 @@ struct Agenda {
 impl Service {
     pub(super) async fn look_again(&self) -> Result<()> {
         let clock = &self.engine.world.clock;
+        let engine = &self.engine;
+        // However often it is started anew meanwhile: passes are so far apart from the first time on.
+        let first = engine.steady(|| engine.store.first_run_at(&engine.name, Some("serve"))).await?;
         let mut agenda = Agenda {
-            began_at: self.engine.now(),
+            began_at: first.unwrap_or(engine.now()),
             history_at: clock.moment(),
             compact_at: clock.moment() + COMPACT_EVERY,
         };

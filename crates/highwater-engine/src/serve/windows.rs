@@ -43,7 +43,7 @@ impl Service {
         if row.span.is_empty() {
             return Ok(None);
         }
-        let first = engine.steady(|| engine.store.first_run_at(&engine.name)).await?;
+        let first = engine.steady(|| engine.store.first_run_at(&engine.name, None)).await?;
         Ok(Some(first.unwrap_or(engine.now())))
     }
 

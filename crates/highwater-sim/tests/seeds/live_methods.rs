@@ -31,7 +31,7 @@ macro_rules! live_methods {
             fn open_alerts<'a>(&'a self, source: &'a SourceName) -> Vec<highwater_store::AlertRow>;
             fn told_alerts<'a>(&'a self, source: &'a SourceName) -> Vec<(String, highwater_core::Timestamp)>;
             fn sizes<'a>(&'a self) -> highwater_store::StoreSizes;
-            fn first_run_at<'a>(&'a self, source: &'a SourceName) -> Option<Timestamp>;
+            fn first_run_at<'a>(&'a self, source: &'a SourceName, command: Option<&'static str>) -> Option<Timestamp>;
         }
     };
 }

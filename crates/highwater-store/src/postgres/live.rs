@@ -137,7 +137,11 @@ impl LiveStore for PostgresStore {
         transact!(self, to_read, "measuring the database", |db| state::sizes(db))
     }
 
-    fn first_run_at<'a>(&'a self, source: &'a SourceName) -> BoxFuture<'a, Result<Option<Timestamp>>> {
-        transact!(self, to_read, "reading when the first run began", |db| state::first_run_at(db, source))
+    fn first_run_at<'a>(
+        &'a self,
+        source: &'a SourceName,
+        command: Option<&'static str>,
+    ) -> BoxFuture<'a, Result<Option<Timestamp>>> {
+        transact!(self, to_read, "reading when the first run began", |db| state::first_run_at(db, source, command))
     }
 }

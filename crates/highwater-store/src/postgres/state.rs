@@ -87,10 +87,10 @@ pub(super) async fn tags(db: &Db, table: &'static Table, keys: &KeySet) -> Sql<B
     rows.iter().map(tag).collect()
 }
 
-pub(super) async fn first_run_at(db: &Db, source: &SourceName) -> Sql<Option<Timestamp>> {
-    let select = "SELECT min(started_at) FROM ingest_runs WHERE source = $1";
+pub(super) async fn first_run_at(db: &Db, source: &SourceName, command: Option<&str>) -> Sql<Option<Timestamp>> {
+    let select = "SELECT min(started_at) FROM ingest_runs WHERE source = $1 AND command = COALESCE($2, command)";
     let name = source.as_str();
-    let params = [(&name as _, Type::TEXT)];
+    let params = [(&name as _, Type::TEXT), (&command as _, Type::TEXT)];
     let ((), rows, ()) = try_join3(db.begin(), db.query(select, &params), db.commit()).await?;
     time(&rows[0], 0)
 }

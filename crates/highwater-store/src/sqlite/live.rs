@@ -158,8 +158,12 @@ impl LiveStore for SqliteStore {
         Box::pin(self.read_whole("measuring the database", |db, shards| state::sizes(db, shards)))
     }
 
-    fn first_run_at<'a>(&'a self, source: &'a SourceName) -> BoxFuture<'a, Result<Option<Timestamp>>> {
+    fn first_run_at<'a>(
+        &'a self,
+        source: &'a SourceName,
+        command: Option<&'static str>,
+    ) -> BoxFuture<'a, Result<Option<Timestamp>>> {
         let source = source.clone();
-        Box::pin(self.read("reading when the first run began", move |db| state::first_run_at(db, &source)))
+        Box::pin(self.read("reading when the first run began", move |db| state::first_run_at(db, &source, command)))
     }
 }

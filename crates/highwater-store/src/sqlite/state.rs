@@ -71,9 +71,9 @@ pub(super) fn tags(db: &Connection, table: &'static Table, keys: &KeySet) -> Sql
     }
 }
 
-pub(super) fn first_run_at(db: &Connection, source: &SourceName) -> Sql<Option<Timestamp>> {
-    let first = "SELECT min(started_at) FROM ingest_runs WHERE source = ?1";
-    Ok(db.query_row(first, [source.as_str()], |row| time(row, 0))?)
+pub(super) fn first_run_at(db: &Connection, source: &SourceName, command: Option<&str>) -> Sql<Option<Timestamp>> {
+    let first = "SELECT min(started_at) FROM ingest_runs WHERE source = ?1 AND command = COALESCE(?2, command)";
+    Ok(db.query_row(first, params![source.as_str(), command], |row| time(row, 0))?)
 }
 
 /// Rows of the tables that grow, and the bytes that one takes with its share of the indexes: measured with `dbstat`,

@@ -77,11 +77,13 @@ pub async fn a_store_knows_its_size_and_its_age(lab: Lab) {
     let sizes = scene.store().sizes().await.unwrap();
     assert!(sizes.control_bytes > 500_000 && sizes.control_bytes <= sizes.database_bytes, "{sizes:?}");
     let source = scene.stream.source.clone();
-    assert_eq!(scene.store().first_run_at(&source).await.unwrap(), None);
-    for (id, seconds) in [("b", 7), ("a", 3), ("c", 9)] {
+    assert_eq!(scene.store().first_run_at(&source, None).await.unwrap(), None);
+    for (id, command, seconds) in [("b", "serve", 7), ("a", "sync", 3), ("c", "serve", 5)] {
         let (id, source) = (id.into(), source.clone());
-        let run = RunStart { id, source, command: "serve", workers: 1, at: at(seconds) };
+        let run = RunStart { id, source, command, workers: 1, at: at(seconds) };
         scene.store().begin_run(&run).await.unwrap();
     }
-    assert_eq!(scene.store().first_run_at(&source).await.unwrap(), Some(at(3)));
+    assert_eq!(scene.store().first_run_at(&source, None).await.unwrap(), Some(at(3)));
+    assert_eq!(scene.store().first_run_at(&source, Some("serve")).await.unwrap(), Some(at(5)));
+    assert_eq!(scene.store().first_run_at(&source, Some("other")).await.unwrap(), None);
 }

@@ -82,6 +82,17 @@ fn what_was_told_is_forgotten_neither_by_a_stop_nor_by_a_kill() {
     }
 }
 
+#[test]
+fn a_pass_is_not_put_off_by_starting_anew() {
+    let mut scene = Scene::calm();
+    scene.live.rescan.every = 180 * MINUTE;
+    let lives: Vec<Life> = (0..5).map(|_| Life { away: MINUTE, ..life(60 * MINUTE, Vec::new()) }).collect();
+    let stage = play(scene, &lives);
+    let scheduled = "SELECT began_at FROM ingest_rescans WHERE reason = 'scheduled'";
+    let scheduled: Vec<i64> = all(&oracle::open(&stage.database()), scheduled, |row| row.get(0));
+    assert_eq!(scheduled.len(), 1);
+}
+
 /// What was told and not read yet is no younger for being read late.
 #[test]
 pub(crate) fn what_waited_in_the_feed_while_the_queue_was_full_is_owed_since_it_was_told() {
