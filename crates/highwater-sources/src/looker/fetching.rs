@@ -60,11 +60,11 @@ impl Looker {
             if window.keys.len() == 1 {
                 alone.extend(window.keys);
             } else {
-                asked.push(Box::pin(self.from_page(kind, census, window, call)));
+                asked.push(Box::pin(self.paged(kind, census, window, call)));
             }
         }
         for (group, keys) in groups {
-            asked.push(Box::pin(self.from_group(kind, census, group, keys, call)));
+            asked.push(Box::pin(self.grouped(kind, census, group, keys, call)));
         }
         for key in alone {
             asked.push(Box::pin(async move { Ok(vec![self.one(kind, census, key, call).await]) }));
@@ -77,7 +77,7 @@ impl Looker {
     }
 
     /// A page with the row before, which tells whether rows have moved. What it does not show is asked for again.
-    async fn from_page(&self, kind: &'static Kind, census: &Census, window: Window, call: &Call) -> Heard {
+    async fn paged(&self, kind: &'static Kind, census: &Census, window: Window, call: &Call) -> Heard {
         let mut answers = Vec::new();
         let (number, mut missing) = (window.section, window.keys);
         for _ in 0..LOOKS_MAX {
@@ -130,7 +130,7 @@ impl Looker {
         Ok(Shown { answers: self.noted(kind, page.objects), has_moved })
     }
 
-    async fn from_group(
+    async fn grouped(
         &self,
         kind: &'static Kind,
         census: &Census,

@@ -74,7 +74,7 @@ impl Looker {
     /// Everything of a type, as it is listed now.
     pub(super) async fn census(&self, kind: &'static Kind, call: &Call) -> Result<Census, Failure> {
         match kind.list {
-            List::Pages { ids, which, pages } if which == Which::Lookml => self.lookml(ids, pages, call).await,
+            List::Pages { ids, which: Which::Lookml, pages } => self.lookml(ids, pages, call).await,
             List::Pages { ids, which, pages } => {
                 let mut census = Census::default();
                 let path = format!("{pages}?");
