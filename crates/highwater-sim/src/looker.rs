@@ -54,7 +54,13 @@ pub use self::{
     plan::{LookerPlan, LookerPreset},
 };
 use self::{
-    error::ApiError, fault::LookerDice, instance::Instance, life::Life, login::Tokens, meter::Meter, plan::Denial,
+    error::ApiError,
+    fault::LookerDice,
+    instance::Instance,
+    life::{Cues, Life},
+    login::Tokens,
+    meter::Meter,
+    plan::Denial,
     route::Route,
 };
 use crate::{
@@ -91,6 +97,7 @@ struct Inside {
     tokens: Tokens,
     meter: Meter,
     life: Life,
+    cues: Cues,
     counts: LookerCounts,
     closed: ClosedPeriod,
     forbidden: BTreeMap<LookerType, Denial>,
@@ -115,6 +122,7 @@ impl LookerSim {
             tokens: Tokens::new(seed, &plan.login),
             meter: Meter::new(seed, &plan.quota),
             life: Life::new(&plan.mutations),
+            cues: Cues::new(&plan.cues),
             counts: LookerCounts::default(),
             closed: ClosedPeriod::default(),
             forbidden: plan.forbidden.clone(),

@@ -72,6 +72,7 @@ pub enum Purpose {
     LookerOrder,
     LookerLife,
     LookerToken,
+    LookerQuota,
 }
 
 /// The finaliser of SplitMix64: a bijection in which every input bit reaches every output bit.

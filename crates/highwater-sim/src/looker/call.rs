@@ -35,6 +35,7 @@ impl LookerSim {
         let path = format!("{} {}", operation.verb_name().to_uppercase(), operation.path);
         inside.counts.count_request(path, operation.activity.as_str());
         self.live_by_requests(&mut inside, now);
+        self.on_cue(&mut inside, call, now);
         if operation.activity != Activity::None && inside.closed.contains(now) {
             inside.counts.requests_in_closed_period += 1;
         }
@@ -97,10 +98,10 @@ impl LookerSim {
             Some((kind, id)) => Subject::Object(*kind, id),
             None => Subject::Page { path: call.operation.path, offset: lists::window(call).1 as u64 },
         };
-        let fault = if matches!(call.operation.action, Action::Login | Action::Logout) {
-            None
-        } else {
-            self.dice.fault(subject, key, nth)
+        // Sessions fail by the plan of logins, and by scripts.
+        let fault = match call.operation.action {
+            Action::Login | Action::Logout => self.dice.scripted(subject, nth).and_then(|step| step.0),
+            _ => self.dice.fault(subject, key, nth),
         };
         let slow = if fault == Some(LookerFault::GatewayTimeout) { self.plan.body.gateway_timeout_ms } else { 0 };
         Turn { fault, delay: self.dice.latency(key, nth) + Duration::from_millis(u64::from(slow)) }

@@ -162,13 +162,19 @@ impl LookerDice {
 
     /// The fault of the `nth` request (from 0) of this kind.
     pub(super) fn fault(&self, subject: Subject<'_>, key: u64, nth: u32) -> Option<LookerFault> {
-        if let Some(script) = self.scripts.iter().find(|script| self.concerns(script, subject)) {
-            return script.replies.get(nth as usize).copied().unwrap_or(script.then).0;
+        if let Some(step) = self.scripted(subject, nth) {
+            return step.0;
         }
         if (nth + 1).is_multiple_of(self.cycle) {
             return None;
         }
         self.rates.pick(self.seed.hash_nth(Purpose::Fault, key, u64::from(nth)))
+    }
+
+    /// What a script says, if one concerns this.
+    pub(super) fn scripted(&self, subject: Subject<'_>, nth: u32) -> Option<LookerStep> {
+        let script = self.scripts.iter().find(|script| self.concerns(script, subject))?;
+        Some(script.replies.get(nth as usize).copied().unwrap_or(script.then))
     }
 
     /// The fault of an object that never heals.

@@ -1,5 +1,7 @@
 //! What happens to the instance by itself, as time goes by or as requests come in: edits, new objects, deletions.
 
+mod cues;
+
 use std::time::Duration;
 
 use super::{
@@ -10,6 +12,8 @@ use super::{
     plan::LookerMutations,
 };
 use crate::rng::{Purpose, Seed, SplitMix64};
+
+pub(super) use self::cues::Cues;
 
 /// A mutation clock: how often something has happened.
 #[derive(Debug)]

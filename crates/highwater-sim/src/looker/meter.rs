@@ -44,7 +44,7 @@ impl Meter {
             return Ok(());
         };
         self.refused += 1;
-        let tells = self.tells.hit(self.seed.hash(Purpose::Stream, self.refused));
+        let tells = self.tells.hit(self.seed.hash(Purpose::LookerQuota, self.refused));
         let seconds = (until - now).as_millis().div_ceil(1_000).max(1);
         Err(Refusal { retry_after: tells.then_some(RetryAfter(u32::try_from(seconds).unwrap_or(u32::MAX))) })
     }

@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 pub use self::{
     parts::{
-        Denial, IdOrder, InstancePlan, ListPlan, LoginPlan, LookerBody, LookerMutations, LookerQuota, LookerScript,
-        Sieve, Unsorted,
+        Cue, Deed, Denial, IdOrder, InstancePlan, ListPlan, LoginPlan, LookerBody, LookerMutations, LookerQuota,
+        LookerScript, Sieve, Unsorted,
     },
     preset::{LookerPreset, UnknownLookerPreset},
 };
@@ -36,6 +36,9 @@ pub struct LookerPlan {
     /// Types that the caller may not see.
     pub forbidden: BTreeMap<LookerType, Denial>,
     pub mutations: LookerMutations,
+    /// Changes that come with certain requests.
+    #[serde(rename = "change")]
+    pub cues: Vec<Cue>,
     pub rates: BTreeMap<LookerFault, f64>,
     #[serde(rename = "script")]
     pub scripts: Vec<LookerScript>,
@@ -53,6 +56,7 @@ impl Default for LookerPlan {
             list: ListPlan::default(),
             forbidden: BTreeMap::new(),
             mutations: LookerMutations::default(),
+            cues: Vec::new(),
             rates: BTreeMap::new(),
             scripts: Vec::new(),
         }
@@ -103,6 +107,14 @@ impl LookerPlan {
         ensure(status, "login.refused_status", "must be 400, 401, 403 or 404")?;
         let editable = self.mutations.types.iter().all(|kind| kind.edited().is_some());
         ensure(editable, "mutations.types", "must not name queries: they never change")?;
+        for cue in &self.cues {
+            let complete = match cue.deed {
+                Deed::Revoke => true,
+                Deed::Insert => cue.kind.is_some(),
+                _ => cue.kind.is_some() && cue.id.is_some(),
+            };
+            ensure(complete, "change", "must have `type` and, unless something is inserted, `id`")?;
+        }
         self.check_faults()
     }
 
@@ -165,6 +177,7 @@ mod tests {
             ("[[script]]\ntype = 'looks'\nids = ['1']\nthen = '429'", "script.then"),
             ("[forbidden]\nletters = '403'", "letters"),
             ("[mutations]\ntypes = ['queries']", "mutations.types"),
+            ("[[change]]\npath = '/looks'\ndo = 'edit'\ntype = 'looks'", "change"),
             ("[login]\nrefused_status = 200", "login.refused_status"),
         ] {
             let error = LookerPlan::parse(text).unwrap_err().to_string();

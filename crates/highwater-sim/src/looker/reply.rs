@@ -52,9 +52,8 @@ impl Shown {
         match self {
             Shown::Nothing | Shown::Spoiled(_) => Vec::new(),
             Shown::Value(value) => {
-                let value = value.clone();
-                let value = fields.map_or(value.clone(), |fields| fields.apply(value));
-                serde_json::to_vec(&value).expect("a value is JSON")
+                let picked = fields.map(|fields| fields.apply(value.clone()));
+                serde_json::to_vec(picked.as_ref().unwrap_or(value)).expect("a value is JSON")
             }
             Shown::One(template) => {
                 let mut out = Vec::with_capacity(template.len() + 200);

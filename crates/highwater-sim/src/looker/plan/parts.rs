@@ -193,6 +193,38 @@ impl Default for LookerMutations {
     }
 }
 
+/// What is done to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Deed {
+    Edit,
+    Insert,
+    Delete,
+    Restore,
+    Purge,
+    Hide,
+    Show,
+    /// Of all tokens.
+    Revoke,
+}
+
+/// A change that happens just before a certain request is answered, once.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cue {
+    /// Of the API, such as `/dashboards/search`.
+    pub path: String,
+    pub offset: Option<u64>,
+    /// So many such requests come before it.
+    #[serde(default)]
+    pub after: u32,
+    #[serde(rename = "do")]
+    pub deed: Deed,
+    #[serde(rename = "type")]
+    pub kind: Option<LookerType>,
+    pub id: Option<String>,
+}
+
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LookerScript {

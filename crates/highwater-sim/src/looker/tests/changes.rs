@@ -138,3 +138,26 @@ fn the_same_seed_lives_the_same_life() {
     };
     assert_eq!(run(), run());
 }
+
+#[test]
+fn a_change_comes_just_before_the_request_it_is_planned_for() {
+    let cue = |after, deed, id| {
+        format!(
+            "[[change]]\npath = '/dashboards/search'\noffset = 10\nafter = {after}\ndo = '{deed}'\ntype = 'dashboards'\nid = '{id}'\n"
+        )
+    };
+    let plan = format!("{}{}[instance]\ntrash = 0", cue(0, "purge", "3"), cue(1, "delete", "4"));
+    let bench = Bench::new(40, &plan);
+    let page = |offset: u64| bench.ids(&format!("/dashboards/search?sorts=id&limit=10&offset={offset}"));
+    assert_eq!(page(0).last().unwrap(), "10");
+    assert_eq!(page(10).first().unwrap(), "12", "11 has moved to the page before");
+    assert_eq!(page(10).first().unwrap(), "13");
+    assert_eq!(page(10).first().unwrap(), "13", "only once");
+}
+
+#[test]
+fn logins_fail_by_scripts() {
+    let bench = Bench::new(3, "[[script]]\npath = '/login'\nreplies = ['normal', '502', '429']");
+    let login = || bench.ask(Verb::Post, "/api/4.0/login", "client_id=sim-client&client_secret=sim-secret").0;
+    assert_eq!([login(), login(), login()], [502, 429, 200]);
+}
