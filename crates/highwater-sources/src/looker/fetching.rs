@@ -202,19 +202,16 @@ impl Looker {
     /// A group with the ids of its users and of the groups in it, which its own body does not have.
     async fn with_members(&self, key: &Key, body: String, call: &Call) -> Result<String, GatewayError> {
         let id = escaped(&key.to_string());
-        let mut joined = body.trim_end().trim_end_matches('}').trim_end().to_owned();
+        let mut lists = Vec::new();
         for members in ["users", "groups"] {
             let path = format!("groups/{id}/{members}?fields=id");
             let answer = self.answer(&path, call).await?;
             let reader = self.reader(Kind::find(members).expect("a type of ours"));
             let mut ids: Vec<_> = bodies_by_key(&reader, &answer, &path)?.into_keys().collect();
             ids.sort();
-            let ids: Vec<_> = ids.iter().map(|id| serde_json::Value::from(id.to_string()).to_string()).collect();
-            let comma = if joined.ends_with('{') { "" } else { "," };
-            joined.push_str(&format!("{comma}\"{members}\":[{}]", ids.join(",")));
+            lists.push((members, ids));
         }
-        joined.push('}');
-        Ok(joined)
+        Ok(extended(&body, &lists))
     }
 
     fn read_noted(&self, kind: &'static Kind, key: Key, body: &str) -> Answer {
@@ -235,6 +232,19 @@ impl Looker {
         };
         objects.into_iter().map(note).collect()
     }
+}
+
+/// An object as it is spelled, with lists of ids as its last members.
+fn extended(body: &str, lists: &[(&str, Vec<Key>)]) -> String {
+    let body = body.trim_end();
+    let mut extended = body.strip_suffix('}').unwrap_or(body).trim_end().to_owned();
+    for (name, ids) in lists {
+        let comma = if extended.ends_with('{') { "" } else { "," };
+        let ids: Vec<_> = ids.iter().map(Key::to_string).collect();
+        extended.push_str(&format!("{comma}\"{name}\":{}", serde_json::json!(ids)));
+    }
+    extended.push('}');
+    extended
 }
 
 struct Shown {
@@ -355,6 +365,15 @@ mod tests {
 
     fn place(place: usize) -> (usize, usize, Key) {
         (0, place, Key::Number(place as i64))
+    }
+
+    #[test]
+    fn a_body_keeps_its_spelling_when_lists_are_added() {
+        let lists = [("users", vec![Key::from("3"), Key::from("a\"b")]), ("groups", Vec::new())];
+        let more = r#""users":["3","a\"b"],"groups":[]}"#;
+        assert_eq!(extended("{}\n", &lists), format!("{{{more}"));
+        let nested = r#"{ "id": "1", "can": {"see": {}}"#;
+        assert_eq!(extended(&format!("{nested} }} "), &lists), format!("{nested},{more}"));
     }
 
     #[test]
