@@ -16,7 +16,9 @@ use highwater_store::{
     NewWindow, OpenOptions, PostgresOptions, PostgresStore, RunEnd, RunOutcome, RunStart, RunTallies, ShareAsk,
     SqliteStore, Store, StoreError, Tidings, copy,
     suite::{
-        Lab, Scene, item,
+        Lab, Scene,
+        content::dashboard,
+        item,
         mail::{ANN, ZOE, message, with_bytes},
         post::{told, wanted},
         scene::{at, verdict, worker},
@@ -119,6 +121,13 @@ async fn fill_live(scene: &Scene) {
     store.open_mailbox(&ann, &"mail".parse().unwrap(), at(5)).await.unwrap();
     store.set_credentials(&ann, Some("v1:sealed".into()), at(6)).await.unwrap();
     fill_mail(store).await;
+    for hash in ["a", "b"] {
+        let stream = StreamId { source: "bi".parse().unwrap(), stream: "dashboards".parse().unwrap() };
+        store.open_stream(&stream, "snapshot").await.unwrap();
+        let (records, unchanged) = (vec![dashboard("7", hash, 1)], Vec::new());
+        let commit = LiveCommit { stream, now: at(6), asked_at: at(6), records, unchanged };
+        store.commit_live(Arc::new(commit)).await.unwrap();
+    }
 }
 
 /// Two mailboxes, every byte there is, and a record that was followed.

@@ -26,7 +26,7 @@ static DASHBOARDS: Table = Table {
     derived: None,
 };
 
-fn dashboard(id: &str, hash: &str, views: u32) -> Record {
+pub fn dashboard(id: &str, hash: &str, views: u32) -> Record {
     let key = Key::from(id);
     let text = |text: &str| Value::Text(text.into());
     let values = vec![
