@@ -7,6 +7,7 @@ mod beside;
 mod failing;
 mod follow_methods;
 mod live_methods;
+mod looker;
 mod mail;
 mod mailbox_methods;
 mod nth;
