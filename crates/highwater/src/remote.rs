@@ -68,7 +68,7 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(120);
 const GMAIL_IN_FLIGHT: InFlight = InFlight { start: 4, max: 32 };
 /// A message of 150 MB in base64 within JSON.
 const MAIL_BODY_MAX: usize = 256 * 1024 * 1024;
-/// Of all mailboxes together: with what is not counted, and with the database's own, less than 200 MB.
+/// Of all mailboxes together: with what is not counted, and with the database's own, about 200 MB.
 static MAIL_MEMORY: LazyLock<Memory> = LazyLock::new(|| Memory::new(64 * 1024 * 1024));
 
 impl Pace {
