@@ -53,16 +53,11 @@ mod check;
 mod live;
 mod preset;
 
-use std::{
-    collections::BTreeMap,
-    fs, io,
-    num::NonZeroU32,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt, fs, io, num::NonZeroU32, path::PathBuf, time::Duration};
 
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 
+pub(crate) use self::check::{HEAL_AFTER_MAX, ensure, probability};
 pub use self::{
     live::{ClockPlan, MutationPlan, Redirect, StreamPlan, WriteForm},
     preset::{Preset, UnknownPreset},
@@ -93,12 +88,12 @@ impl FaultPlan {
     pub fn load(preset_or_path: &str) -> Result<Self, PlanError> {
         match preset_or_path.parse::<Preset>() {
             Ok(preset) => Ok(preset.plan()),
-            Err(unknown) => FaultPlan::read(Path::new(preset_or_path), &unknown),
+            Err(unknown) => FaultPlan::parse(&read(preset_or_path, &unknown)?),
         }
     }
 
     pub fn parse(text: &str) -> Result<Self, PlanError> {
-        let plan: FaultPlan = toml::from_str(text).map_err(|error| PlanError::Toml(error.to_string()))?;
+        let plan: FaultPlan = of_toml(text)?;
         plan.check()?;
         Ok(plan)
     }
@@ -106,15 +101,6 @@ impl FaultPlan {
     /// A commented plan with every key, to start from.
     pub const fn sample() -> &'static str {
         include_str!("plan/sample.toml")
-    }
-
-    fn read(path: &Path, unknown: &UnknownPreset) -> Result<Self, PlanError> {
-        let text = fs::read_to_string(path).map_err(|source| PlanError::Read {
-            path: path.to_owned(),
-            hint: unknown.to_string(),
-            source,
-        })?;
-        FaultPlan::parse(&text)
     }
 }
 
@@ -209,6 +195,15 @@ pub struct Script {
     pub replies: Vec<Step>,
     #[serde(default)]
     pub then: Step,
+}
+
+/// The text of the file that an argument names, which is no preset.
+pub(crate) fn read(path: &str, unknown: &impl fmt::Display) -> Result<String, PlanError> {
+    fs::read_to_string(path).map_err(|source| PlanError::Read { path: path.into(), hint: unknown.to_string(), source })
+}
+
+pub(crate) fn of_toml<T: DeserializeOwned>(text: &str) -> Result<T, PlanError> {
+    toml::from_str(text).map_err(|error| PlanError::Toml(error.to_string()))
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,7 @@
 mod parts;
 mod preset;
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
@@ -15,13 +15,7 @@ pub use self::{
     preset::{LookerPreset, UnknownLookerPreset},
 };
 use super::{fault::LookerFault, kind::LookerType};
-use crate::{
-    plan::{LatencyPlan, PlanError},
-    rng::Share,
-};
-
-/// Clients are entitled to give up on a request; five spoiled replies in a row is what they must bear.
-const HEAL_AFTER_MAX: u8 = 5;
+use crate::plan::{HEAL_AFTER_MAX, LatencyPlan, PlanError, ensure, of_toml, probability, read};
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -68,20 +62,12 @@ impl LookerPlan {
     pub fn load(preset_or_path: &str) -> Result<Self, PlanError> {
         match preset_or_path.parse::<LookerPreset>() {
             Ok(preset) => Ok(preset.plan()),
-            Err(unknown) => {
-                let path = Path::new(preset_or_path);
-                let text = fs::read_to_string(path).map_err(|source| PlanError::Read {
-                    path: path.to_owned(),
-                    hint: unknown.to_string(),
-                    source,
-                })?;
-                LookerPlan::parse(&text)
-            }
+            Err(unknown) => LookerPlan::parse(&read(preset_or_path, &unknown)?),
         }
     }
 
     pub fn parse(text: &str) -> Result<Self, PlanError> {
-        let plan: LookerPlan = toml::from_str(text).map_err(|error| PlanError::Toml(error.to_string()))?;
+        let plan: LookerPlan = of_toml(text)?;
         plan.check()?;
         Ok(plan)
     }
@@ -143,14 +129,6 @@ impl LookerScript {
         let lasts = self.then.0.is_none_or(LookerFault::may_last);
         ensure(lasts, "script.then", "must be `normal` or a fault of one object that can last")
     }
-}
-
-fn probability(key: &str, value: f64) -> Result<(), PlanError> {
-    ensure(Share::new(value).is_some(), key, "must be a probability between 0 and 1")
-}
-
-fn ensure(holds: bool, key: &str, why: &'static str) -> Result<(), PlanError> {
-    if holds { Ok(()) } else { Err(PlanError::Value { key: key.to_owned(), why }) }
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use super::{FaultPlan, PlanError, Script, StreamPlan};
 use crate::rng::Share;
 
-/// Clients are entitled to give up on an id; five spoiled replies in a row is what they must bear.
-const HEAL_AFTER_MAX: u8 = 5;
+/// Clients are entitled to give up on an object; five spoiled replies in a row is what they must bear.
+pub(crate) const HEAL_AFTER_MAX: u8 = 5;
 
 impl FaultPlan {
     pub(super) fn check(&self) -> Result<(), PlanError> {
@@ -45,10 +45,10 @@ impl Script {
     }
 }
 
-fn probability(key: &str, value: f64) -> Result<(), PlanError> {
+pub(crate) fn probability(key: &str, value: f64) -> Result<(), PlanError> {
     ensure(Share::new(value).is_some(), key, "must be a probability between 0 and 1")
 }
 
-fn ensure(holds: bool, key: &str, why: &'static str) -> Result<(), PlanError> {
+pub(crate) fn ensure(holds: bool, key: &str, why: &'static str) -> Result<(), PlanError> {
     if holds { Ok(()) } else { Err(PlanError::Value { key: key.to_owned(), why }) }
 }

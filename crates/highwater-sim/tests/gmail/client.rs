@@ -1,39 +1,21 @@
 //! The client: a virtual environment of Python, and the script that runs in it.
 
 use std::{
-    fs,
     net::SocketAddr,
     path::{Path, PathBuf},
-    process::{Command as Blocking, Stdio},
+    process::Stdio,
 };
 
 use serde_json::Value;
 use tokio::process::Command;
 
+use crate::python;
+
 const PACKAGES: &str = "google-api-python-client==2.202.0 google-auth==2.62.2 google-auth-httplib2==0.4.4";
 
-/// The Python that has the client, made on first use.
+/// The Python that has the client.
 pub(super) fn install() -> PathBuf {
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("gmail-client");
-    let (python, mark) = (home.join("bin/python"), home.join("installed"));
-    // Tests that need it run in processes of their own.
-    let lock = fs::File::create(home.with_extension("lock")).unwrap();
-    lock.lock().unwrap();
-    if fs::read_to_string(&mark).is_ok_and(|installed| installed == PACKAGES) {
-        return python;
-    }
-    run(Blocking::new("python3").args(["-m", "venv", "--clear"]).arg(&home));
-    let mut pip = Blocking::new(&python);
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-    run(pip.args(PACKAGES.split(' ')));
-    fs::write(mark, PACKAGES).unwrap();
-    python
-}
-
-fn run(command: &mut Blocking) {
-    let hint = "this test needs python3 with venv, and PyPI; set HIGHWATER_SKIP_CLIENTS to go without";
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; {hint}"));
-    assert!(output.status.success(), "{command:?}: {}; {hint}", String::from_utf8_lossy(&output.stderr));
+    python::with("gmail-client", PACKAGES)
 }
 
 /// Runs the script, and gives what it found.

@@ -5,6 +5,8 @@
 mod carried;
 mod client;
 mod discovery;
+#[path = "../clients/python.rs"]
+mod python;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -4,6 +4,8 @@
 
 mod carried;
 mod client;
+#[path = "../clients/python.rs"]
+mod python;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 

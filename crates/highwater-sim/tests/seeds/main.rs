@@ -36,6 +36,18 @@ fn seeds() -> Vec<u64> {
     }
 }
 
+/// Of the seeds asked for, as large a part as `of` is of [`SEEDS`]; of that, what falls to the test that is `nth` of
+/// `tests`, which run beside each other.
+fn some_seeds(of: u64, tests: u64, nth: u64) -> Vec<u64> {
+    match env::var_os("HIGHWATER_SEED") {
+        Some(_) => seeds(),
+        None => {
+            let share = (seeds().len() as u64 * of / SEEDS).max(1);
+            (0..share).filter(|seed| seed % tests == nth).collect()
+        }
+    }
+}
+
 /// Names the seed when `check` fails on it.
 fn for_each(seeds: impl IntoIterator<Item = u64>, check: impl Fn(u64) + panic::RefUnwindSafe) {
     for seed in seeds {
