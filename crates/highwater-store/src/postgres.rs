@@ -141,9 +141,9 @@ impl PostgresStore {
         // Whoever plays with time wants to see every lease that ended.
         let abandoned = if now.is_some() { Abandoned::LookedFor } else { self.glances.next() };
         let (seat, db) = self.to_write(doing).await?;
-        let claimed = seat.run(doing, claim::claim(&db, &claim, now, abandoned)).await?;
-        self.glances.note(claimed.len(), claim.limit);
-        Ok(claimed)
+        let handed = seat.run(doing, claim::claim(&db, &claim, now, abandoned)).await?;
+        self.glances.note(&handed, claim.limit);
+        Ok(handed.segments)
     }
 
     async fn commit_job(&self, commit: Arc<Commit>) -> Result<BatchCounts> {

@@ -27,11 +27,11 @@ pub(super) enum Abandoned {
     Passed,
 }
 
-/// Spares most claims the look at what was abandoned, while there is other work.
+/// Spares most claims the look at what was abandoned, while there is other work and the last look found nothing.
 #[derive(Debug, Default)]
 pub(super) struct Glances {
     claims: AtomicU32,
-    fell_short: AtomicBool,
+    look_next: AtomicBool,
 }
 
 const GLANCE_EVERY: u32 = 4;
@@ -39,13 +39,23 @@ const GLANCE_EVERY: u32 = 4;
 impl Glances {
     pub(super) fn next(&self) -> Abandoned {
         let is_due = self.claims.fetch_add(1, Ordering::Relaxed).is_multiple_of(GLANCE_EVERY);
-        if is_due || self.fell_short.load(Ordering::Relaxed) { Abandoned::LookedFor } else { Abandoned::Passed }
+        if is_due || self.look_next.load(Ordering::Relaxed) { Abandoned::LookedFor } else { Abandoned::Passed }
     }
 
-    pub(super) fn note(&self, claimed: usize, limit: u32) {
-        self.fell_short.store(claimed < limit as usize, Ordering::Relaxed);
+    /// Who dies leaves more than one claim takes: what is behind it does not wait for the next look in turn.
+    pub(super) fn note(&self, handed: &Handed, limit: u32) {
+        let look_next = handed.had_abandoned || handed.segments.len() < limit as usize;
+        self.look_next.store(look_next, Ordering::Relaxed);
     }
 }
+
+/// What a claim takes, and whether somebody had abandoned any of it.
+pub(super) struct Handed {
+    pub(super) segments: Vec<Claimed>,
+    had_abandoned: bool,
+}
+
+const ABANDONED_TIER: i32 = 2;
 
 const PENDING: &str = "
     SELECT segment_id, status, lease_epoch, 3 AS tier, NULL::timestamptz AS since, start_pos AS start
@@ -66,7 +76,7 @@ fn statement(abandoned: Abandoned, wanted: Wanted) -> String {
              WHERE source = $1 AND stream = $2 AND status = 'retry_wait' AND next_retry_at <= $5
              ORDER BY next_retry_at, segment_id LIMIT $4 FOR UPDATE SKIP LOCKED
          ), expired AS MATERIALIZED (
-             SELECT segment_id, status, lease_epoch, 2 AS tier, heartbeat_at AS since, 0::bigint AS start
+             SELECT segment_id, status, lease_epoch, {ABANDONED_TIER} AS tier, heartbeat_at AS since, 0::bigint AS start
              FROM ingest_segments
              WHERE source = $1 AND stream = $2 AND status = 'in_progress'
                AND {looked_for} AND heartbeat_at <= (SELECT now FROM clock) - $7 * interval '1 millisecond'
@@ -117,12 +127,7 @@ const END_SLEEPERS: &str = "
       AND heartbeat_at <= COALESCE($3, clock_timestamp()) - $4 * interval '1 millisecond'";
 
 /// `now` is none for the server's clock. Retries are due by the caller's, who set their time.
-pub(super) async fn claim(
-    db: &Db,
-    claim: &Claim<'_>,
-    now: Option<Timestamp>,
-    abandoned: Abandoned,
-) -> Sql<Vec<Claimed>> {
+pub(super) async fn claim(db: &Db, claim: &Claim<'_>, now: Option<Timestamp>, abandoned: Abandoned) -> Sql<Handed> {
     let (source, stream) = (claim.stream.source.as_str(), claim.stream.stream.as_str());
     let ttl = i32::try_from(claim.lease_ttl.as_millis()).unwrap_or(i32::MAX);
     let (owner, limit) = (claim.owner.as_str(), i64::from(claim.limit));
@@ -153,6 +158,7 @@ pub(super) async fn claim(
         claimed.push((rank, row_of(row)?));
     }
     claimed.sort_by_key(|(rank, segment)| (*rank, segment.id));
+    let had_abandoned = claimed.iter().any(|((tier, ..), _)| *tier == ABANDONED_TIER);
     let ids: Vec<_> = claimed.iter().map(|(_, segment)| segment.id.0).collect();
     let (due, ()) = try_join(due(db, &ids, claim.now), db.commit()).await?;
     let hand_out = |(_, segment): (_, crate::rules::SegmentRow)| Claimed {
@@ -163,7 +169,7 @@ pub(super) async fn claim(
         attempts: segment.attempts.saturating_sub(1),
         due: due.iter().filter(|exception| exception.segment == segment.id).cloned().collect(),
     };
-    Ok(claimed.into_iter().map(hand_out).collect())
+    Ok(Handed { segments: claimed.into_iter().map(hand_out).collect(), had_abandoned })
 }
 
 /// By how much a claim raises the epoch: the core's to say.
@@ -188,4 +194,21 @@ async fn due(db: &Db, segments: &[i64], now: Timestamp) -> Sql<Vec<Exception>> {
     let params =
         [(&segments as _, Type::INT8_ARRAY), (&Time(now) as _, Type::TIMESTAMPTZ), (&DUE_MAX as _, Type::INT8)];
     exceptions::all_of(&db.query(&select, &params).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_abandoned_is_looked_for_until_none_is_left() {
+        let (glances, limit) = (Glances::default(), 0);
+        let mut look = |had_abandoned| {
+            let abandoned = glances.next();
+            glances.note(&Handed { segments: Vec::new(), had_abandoned }, limit);
+            abandoned == Abandoned::LookedFor
+        };
+        let found = [true, true, false, false, false, false];
+        assert_eq!(found.map(&mut look), [true, true, true, false, true, false], "and every fourth time anyway");
+    }
 }
