@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, watch};
 
 /// Read before anything is asked for, so that most answers never wait in mid-air.
-pub(crate) const FREE: usize = 256 << 10;
+pub(crate) const FREE: usize = 128 << 10;
 /// An answer, decoded, unpacked and packed again, takes up about twice its length at the worst.
 const COPIES: usize = 2;
 const UNIT: usize = 1 << 10;

@@ -20,6 +20,8 @@ use super::stream::Stream;
 /// Firebase and Google send under 2 KiB of headers.
 const HEADER_BYTES_MAX: usize = 32 * 1024;
 const HEADERS_MAX: usize = 100;
+/// Read ahead of whoever takes a body: of many that come at once, each has as much in memory that nobody counts.
+const READ_BUFFER_MAX: usize = 128 * 1024;
 
 pub(super) struct H1 {
     sender: SendRequest<Full<Bytes>>,
@@ -30,7 +32,7 @@ pub(super) struct H1 {
 impl H1 {
     pub(super) async fn open(stream: Stream) -> hyper::Result<Self> {
         let mut builder = Builder::new();
-        builder.max_header_size(HEADER_BYTES_MAX).max_headers(HEADERS_MAX);
+        builder.max_header_size(HEADER_BYTES_MAX).max_headers(HEADERS_MAX).max_buf_size(READ_BUFFER_MAX);
         let (sender, driver) = builder.handshake(TokioIo::new(stream)).await?;
         Ok(H1 { sender, driver: Some(driver) })
     }
