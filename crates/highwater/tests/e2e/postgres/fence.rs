@@ -11,12 +11,15 @@ const SLEEPERS: usize = 7;
 const ROUNDS: u32 = 3;
 /// Slow enough to outlast the sleeps by far; small jobs, so that everybody has some of the work.
 const SLOW: &str = "rate = 300\njob = 1\nsegment = 10";
+/// Slow enough to leave work for the next round, though it takes a while until all is taken over.
+const TAKING: &str = "rate = 1000\nin_flight = 32";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Scene {
     sim: Sim,
-    /// Of those who fall asleep, and of those who take over.
+    /// Of those who fall asleep, of those who take over, and of the one who ends it.
     slow: Home,
+    taking: Home,
     fast: Home,
     session: Session,
     _schema: Schema,
@@ -25,8 +28,9 @@ struct Scene {
 #[test]
 fn what_a_process_brings_after_its_leases_have_ended_is_refused() {
     let (schema, sim) = (Schema::new(), Sim::planned(ITEMS, "[latency]\nfixed_ms = 20\n"));
-    let [slow, fast] = [SLOW, FAST].map(|limits| Home::with_store(&schema.url(), &sim.url(), limits));
-    let scene = Scene { slow, fast, session: schema.session(), sim, _schema: schema };
+    let home = |limits| Home::with_store(&schema.url(), &sim.url(), limits);
+    let [slow, taking, fast] = [SLOW, TAKING, FAST].map(home);
+    let scene = Scene { slow, taking, fast, session: schema.session(), sim, _schema: schema };
     let sleepers: Vec<_> = (0..SLEEPERS).map(|_| start(&scene.slow)).collect();
     until("the first requests", PATIENCE, || (scene.sim.item_requests() > 0).then_some(()));
     for _ in 0..ROUNDS {
@@ -45,12 +49,9 @@ fn start(home: &Home) -> Running {
     home.launch(command)
 }
 
-/// Unless it has come to the end of the work by itself.
-fn end(mut process: Running) {
-    if !process.has_ended() {
-        process.signal(Signal::Terminate);
-        process.wait().exits(143);
-    }
+fn end(process: Running) {
+    process.signal(Signal::Terminate);
+    process.wait().exits(143);
 }
 
 fn losses(process: &Running) -> usize {
@@ -59,14 +60,12 @@ fn losses(process: &Running) -> usize {
 
 impl Scene {
     fn sleep_past_the_leases(&self, sleepers: &[Running]) {
-        let owners = sleepers.iter().map(|sleeper| until("leases", PATIENCE, || self.owner_or_end(sleeper)));
-        // On a busy machine those who took over may have left nothing to do.
-        let Some(owners) = owners.collect::<Option<Vec<_>>>() else { return };
+        let owners: Vec<_> = sleepers.iter().map(|sleeper| until("leases", PATIENCE, || self.owner(sleeper))).collect();
         let losses_before: Vec<_> = sleepers.iter().map(losses).collect();
         sleepers.iter().for_each(|sleeper| sleeper.signal(Signal::Stop));
         let alive = "status = 'in_progress' AND heartbeat_at > clock_timestamp() - interval '2 s'";
         until("the end of the leases", PATIENCE, || (self.segments(alive) == 0).then_some(()));
-        let taker = start(&self.fast);
+        let taker = start(&self.taking);
         // Whoever was stopped within a transaction keeps its locks until the server ends that.
         let theirs = format!("status = 'in_progress' AND lease_owner IN ('{}')", owners.join("', '"));
         until("others to take over", PATIENCE, || (self.segments(&theirs) == 0).then_some(()));
@@ -77,12 +76,7 @@ impl Scene {
         }
     }
 
-    /// Its name in the leases, once it has some; none if all work is done.
-    fn owner_or_end(&self, process: &Running) -> Option<Option<String>> {
-        let is_done = || self.segments("status <> 'sealed'") == 0;
-        self.owner(process).map(Some).or_else(|| is_done().then_some(None))
-    }
-
+    /// Its name in the leases, once it has some.
     fn owner(&self, process: &Running) -> Option<String> {
         let name = format!("SELECT worker_id FROM ingest_workers WHERE pid = {}", process.id());
         let held = |owner: &String| self.segments(&format!("status = 'in_progress' AND lease_owner = '{owner}'")) > 0;
