@@ -12,6 +12,7 @@ mod follow;
 mod forecast;
 mod guard;
 mod planner;
+mod recall;
 mod refusal;
 mod run;
 mod serve;

@@ -14,6 +14,7 @@ mod hn;
 mod live;
 pub mod looker;
 mod memory;
+mod recall;
 mod source;
 mod sse;
 mod text;
@@ -31,6 +32,7 @@ pub use gateway::{
 pub use hn::Hn;
 pub use live::{Feed, Listening, Live, Told};
 pub use memory::{Held, Memory};
+pub use recall::{Recall, Stored};
 pub use source::{
     Answer, Density, Discovered, Fetched, Following, Forecast, NamedIn, Renewal, Source, StreamPolicy, StreamSpec,
     Survey,

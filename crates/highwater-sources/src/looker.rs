@@ -8,6 +8,7 @@ mod group;
 mod json;
 mod kinds;
 mod listing;
+mod naming;
 mod references;
 mod reply;
 mod schema;
@@ -15,10 +16,7 @@ mod session;
 
 use std::{
     collections::HashMap,
-    sync::{
-        Arc, Mutex, MutexGuard,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -26,6 +24,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use highwater_core::{
     AbsenceRule, DeadLetterPolicy, Failure, FailureKind, Key, KeySet, Position, Span, StreamName, Timestamp,
+    schema::Table,
 };
 use http::StatusCode;
 
@@ -41,8 +40,8 @@ use self::{
     session::{Session, signed},
 };
 use crate::{
-    Allowance, Answer, Call, Decoding, Density, Discovered, Following, Forecast, Gateway, GatewayError, Live, Renewal,
-    Request, Response, Source, StreamPolicy, StreamSpec, Transport,
+    Allowance, Answer, Call, Decoding, Density, Discovered, Following, Forecast, Gateway, GatewayError, Live, Recall,
+    Renewal, Request, Response, Source, StreamPolicy, StreamSpec, Transport,
 };
 
 pub struct LookerSettings {
@@ -62,6 +61,8 @@ pub struct Looker {
     session: Session,
     allowance: Arc<Allowance>,
     streams: Vec<StreamSpec>,
+    /// Of all types, also of those that are only read for what they name.
+    tables: HashMap<&'static str, &'static Table>,
     source: Arc<str>,
     page: usize,
     decoding: Decoding,
@@ -72,10 +73,6 @@ pub struct Looker {
     references: Mutex<References>,
     /// How the server orders ids, once that is known.
     order: Mutex<Option<Order>>,
-    /// When this was made, in seconds.
-    made_at: i64,
-    /// What is looked at was begun by another process, whose finds nobody remembers.
-    is_resumed: AtomicBool,
 }
 
 /// A token may end while its request waits at a closed gate, also a second time. Who is refused more often is so for a
@@ -94,23 +91,23 @@ impl Looker {
         let LookerSettings { source, key, types, page, max_calls, max_calls_month } = settings;
         let allowance = Arc::new(Allowance::new(max_calls, max_calls_month, kinds::activity_of));
         let clock = gateway.clock().clone();
-        let made_at = clock.now().as_millis().div_euclid(1000);
         let chosen = |kind: &&Kind| types.is_empty() || types.iter().any(|name| name == kind.name);
-        let streams: Vec<_> = kinds::KINDS.iter().filter(chosen).map(|kind| stream(&source, kind)).collect();
+        let tables: HashMap<_, _> =
+            kinds::KINDS.iter().map(|kind| (kind.name, schema::content(&source, kind.name))).collect();
+        let streams: Vec<_> = kinds::KINDS.iter().filter(chosen).map(|kind| stream(kind, tables[kind.name])).collect();
         Looker {
             collects: streams.iter().any(|stream| kind_of(&stream.name).is_referred_to()),
             gateway: gateway.with_allowance(allowance.clone()),
             session: Session::new(transport, clock, key),
             allowance,
             streams,
+            tables,
             source: source.into(),
             page,
             decoding,
             censuses: Mutex::default(),
             references: Mutex::default(),
             order: Mutex::default(),
-            made_at,
-            is_resumed: AtomicBool::new(false),
         }
     }
 
@@ -151,8 +148,7 @@ impl Looker {
     }
 
     fn reader(&self, kind: &'static Kind) -> Reader {
-        let spec = self.streams.iter().find(|spec| spec.name.as_str() == kind.name);
-        let table = spec.map_or_else(|| schema::content(&self.source, kind.name), |spec| spec.table);
+        let table = self.tables[kind.name];
         Reader { source: self.source.clone(), kind, table, collects: self.collects }
     }
 
@@ -173,19 +169,6 @@ impl Looker {
         let mut censuses = self.censuses.lock().expect("no code panics while it holds this lock");
         censuses.insert(kind.name, census.clone());
         Ok(census)
-    }
-
-    /// Reads what this run has not read of a type, for what it refers to.
-    async fn read_unseen(&self, kind: &'static Kind, call: &Call) -> Result<(), Failure> {
-        let census = match self.known(kind) {
-            Some(census) => census,
-            None => self.look(kind, false, call).await?,
-        };
-        let unseen = self.references().unseen(kind, census.keys().iter());
-        for keys in unseen.chunks(self.page) {
-            self.bodies(kind, &census, keys, call).await?;
-        }
-        Ok(())
     }
 
     async fn listed(&self, stream: &StreamName, is_second: bool, call: &Call) -> Result<Discovered, Failure> {
@@ -231,12 +214,12 @@ fn kind_of(stream: &StreamName) -> &'static Kind {
     Kind::find(stream.as_str()).expect("streams are made of types")
 }
 
-fn stream(source: &str, kind: &'static Kind) -> StreamSpec {
+fn stream(kind: &'static Kind, table: &'static Table) -> StreamSpec {
     StreamSpec {
         name: kind.name.parse().expect("the names of types are names of streams"),
         axis: "snapshot",
         origin: Position(0),
-        table: schema::content(source, kind.name),
+        table,
         density: Density::Snapshot(if kind.is_for_ever() { Renewal::Once } else { Renewal::Anew }),
         follows: Following::Sync,
         sides: &[],
@@ -276,10 +259,9 @@ impl Source for Looker {
     fn discover<'a>(
         &'a self,
         stream: &'a StreamName,
-        span: Span,
+        _: Span,
         call: &'a Call,
     ) -> BoxFuture<'a, Result<Discovered, Failure>> {
-        self.is_resumed.store(span.end().0 < self.made_at, Ordering::Relaxed);
         Box::pin(self.listed(stream, false, call))
     }
 
@@ -341,5 +323,9 @@ impl Source for Looker {
 
     fn sign_off(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.session.end())
+    }
+
+    fn recall(&self) -> Option<&dyn Recall> {
+        Some(self)
     }
 }

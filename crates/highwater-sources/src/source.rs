@@ -9,7 +9,7 @@ use highwater_core::{
     schema::{SideSpec, Table},
 };
 
-use crate::{Allowance, Call, Changes, Gateway, Held, Live};
+use crate::{Allowance, Call, Changes, Gateway, Held, Live, Recall};
 
 pub trait Source: Send + Sync {
     fn streams(&self) -> &[StreamSpec];
@@ -88,6 +88,10 @@ pub trait Source: Send + Sync {
     }
     /// The remote's own record of what changed, if it keeps one.
     fn changes(&self) -> Option<&dyn Changes> {
+        None
+    }
+    /// The way to tell it what is stored, if it needs to know.
+    fn recall(&self) -> Option<&dyn Recall> {
         None
     }
 }

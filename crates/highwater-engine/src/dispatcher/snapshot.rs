@@ -17,6 +17,7 @@ use super::Prepared;
 use crate::{
     EngineError,
     error::Result,
+    recall::recall,
     work::{Job, SegmentWork, SnapshotWork},
     worker::{JobError, Worker},
 };
@@ -42,6 +43,7 @@ pub(super) async fn prepare(worker: &Worker, mut claimed: Claimed, renewal: Rene
         // Listed twice already: only what is to be tried again is left.
         (Vec::new(), look_up(worker, due).await?, SnapshotWork::default())
     } else {
+        recall(&worker.engine, &worker.stream.spec.name).await?;
         match patiently(worker, span, Look::First).await? {
             Ok(keys) => open_up(worker, &claimed, keys.unwrap_or_default(), due, renewal).await?,
             Err(failure) => {

@@ -7,7 +7,7 @@ use highwater_sources::{Answer, Beat, Call, Discovered, Fetched, Renewal, Stream
 use highwater_store::Page;
 
 use super::{FindingKind, StreamVerdict, books::Exceptions, rows};
-use crate::{Engine, asking::ask, error::Result};
+use crate::{Engine, asking::ask, error::Result, recall::recall};
 
 const PAGE: u32 = 5_000;
 
@@ -24,34 +24,63 @@ pub(super) async fn compare(
     for (key, why) in &audit.damaged {
         verdict.found(key.clone(), FindingKind::Differs, *why);
     }
-    if renewal == Renewal::Once {
-        return Ok(());
-    }
     let source = engine.source.clone();
     let driver = tokio::spawn(async move { source.gateway().drive().await });
-    let compared = with_remote(engine, spec, exceptions, verdict, &audit.damaged.into_keys().collect()).await;
+    let listed = list(engine, spec, verdict).await;
+    let compared = match (listed, renewal) {
+        (Ok(Some(keys)), Renewal::Anew) => {
+            with_remote(engine, spec, exceptions, keys, verdict, &audit.damaged.into_keys().collect()).await
+        }
+        (Ok(Some(keys)), Renewal::Once) => are_there(engine, spec, exceptions, &keys, verdict).await,
+        (Ok(None), _) => Ok(()),
+        (Err(error), _) => Err(error),
+    };
     driver.abort();
     compared
+}
+
+/// None if it cannot be had, which is told.
+async fn list(engine: &Engine, spec: &StreamSpec, verdict: &mut StreamVerdict) -> Result<Option<Vec<Key>>> {
+    recall(engine, &spec.name).await?;
+    let span = highwater_core::Span::new(verdict.status.origin, verdict.status.target);
+    let question = async |call: &Call| engine.source.discover(&spec.name, span, call).await;
+    match ask(engine, question).await? {
+        Ok(Discovered::Keys(KeySet::List(keys))) => Ok(Some(keys)),
+        Ok(Discovered::Refused(failure)) => {
+            verdict.found(Key::from("*"), FindingKind::Unchecked, failure.message);
+            Ok(None)
+        }
+        Ok(_) => Ok(None),
+        Err(_) => Err(Failure::new(FailureKind::Throttled, "it asks to be left alone").into()),
+    }
+}
+
+/// What never changes is there, or it is known why not.
+async fn are_there(
+    engine: &Engine,
+    spec: &StreamSpec,
+    exceptions: &Exceptions,
+    keys: &[Key],
+    verdict: &mut StreamVerdict,
+) -> Result<()> {
+    let rows = rows_of(engine, spec).await?;
+    for key in keys {
+        verdict.checked += 1;
+        if !rows.contains_key(key) && !exceptions.contains_key(key) {
+            verdict.found(key.clone(), FindingKind::Unexplained, "named, but no row and no exception");
+        }
+    }
+    Ok(())
 }
 
 async fn with_remote(
     engine: &Engine,
     spec: &StreamSpec,
     exceptions: &Exceptions,
+    listed: Vec<Key>,
     verdict: &mut StreamVerdict,
     damaged: &BTreeSet<Key>,
 ) -> Result<()> {
-    let span = highwater_core::Span::new(verdict.status.origin, verdict.status.target);
-    let question = async |call: &Call| engine.source.discover(&spec.name, span, call).await;
-    let listed = match ask(engine, question).await? {
-        Ok(Discovered::Keys(KeySet::List(keys))) => keys,
-        Ok(Discovered::Refused(failure)) => {
-            verdict.found(Key::from("*"), FindingKind::Unchecked, failure.message);
-            return Ok(());
-        }
-        Ok(_) => return Ok(()),
-        Err(_) => return Err(Failure::new(FailureKind::Throttled, "it asks to be left alone").into()),
-    };
     let set: BTreeSet<Key> = listed.iter().cloned().collect();
     let rows = rows_of(engine, spec).await?;
     let unlisted = rows.iter().filter(|(key, row)| !row.is_gone && !set.contains(*key)).map(|(key, _)| key.clone());

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use highwater_core::Key;
+use highwater_core::{Failure, Key};
 
 use super::group::Group;
 
@@ -23,6 +23,8 @@ pub(super) struct Census {
     bodies: Mutex<HashMap<Key, String>>,
     /// What was listed is listed again: who is still in it was there all the time.
     pub(super) is_second: bool,
+    /// Some of it may not be seen: what is not listed need not be gone.
+    pub(super) has_refusals: bool,
 }
 
 /// Where the body of an object is.
@@ -34,6 +36,8 @@ pub(super) enum Spot {
     Group(Arc<Group>),
     /// By itself.
     Alone,
+    /// Nowhere that may be seen.
+    Refused(Arc<Failure>),
 }
 
 /// Objects that come in pages.
@@ -83,6 +87,11 @@ impl Census {
     pub(super) fn add_body(&mut self, key: Key, body: String) {
         self.add(key.clone(), Spot::Alone);
         self.bodies.get_mut().expect("nobody else has it yet").insert(key, body);
+    }
+
+    pub(super) fn add_refused(&mut self, key: Key, failure: Failure) {
+        self.add(key, Spot::Refused(Arc::new(failure)));
+        self.has_refusals = true;
     }
 
     pub(super) fn keys(&self) -> &[Key] {

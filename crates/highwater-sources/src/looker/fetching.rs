@@ -42,6 +42,7 @@ impl Looker {
         call: &Call,
     ) -> Result<Vec<Answer>, Failure> {
         let (mut places, mut groups, mut alone) = (Vec::new(), Vec::<(_, Vec<Key>)>::new(), Vec::new());
+        let mut answers = Vec::with_capacity(keys.len());
         for key in keys {
             match census.spot(key) {
                 _ if census.has_body(key) => alone.push(key.clone()),
@@ -53,6 +54,7 @@ impl Looker {
                     }
                 }
                 Spot::Alone => alone.push(key.clone()),
+                Spot::Refused(failure) => answers.push(failed(key.clone(), &failure)),
             }
         }
         let mut asked: FuturesUnordered<BoxFuture<'_, Heard>> = FuturesUnordered::new();
@@ -69,7 +71,6 @@ impl Looker {
         for key in alone {
             asked.push(Box::pin(async move { Ok(vec![self.one(kind, census, key, call).await]) }));
         }
-        let mut answers = Vec::with_capacity(keys.len());
         while let Some(heard) = asked.next().await {
             answers.extend(heard?);
         }
@@ -325,6 +326,7 @@ pub(super) fn requests(census: &Census, keys: &[Key], page: usize) -> u64 {
             Spot::Page { section, place } => places.push((section, place, key.clone())),
             Spot::Group(group) => drop(groups.insert(group.path.clone(), group.size)),
             Spot::Alone => alone += 1,
+            Spot::Refused(_) => {}
         }
     }
     windows(places, page).len() as u64 + groups.len() as u64 + alone
@@ -337,6 +339,10 @@ fn absent(census: &Census, key: &Key, failure: Failure) -> Fetched {
             let message =
                 format!("{}, and nothing of its type is listed: gone, or hidden from this key", failure.message);
             Fetched::Failed(Failure::new(FailureKind::Vanished, message))
+        }
+        (false, _) if census.has_refusals => {
+            let message = format!("{}, and some of its type may not be seen: gone, or hidden", failure.message);
+            Fetched::Failed(Failure::new(FailureKind::Forbidden, message))
         }
         (false, _) => Fetched::Absent,
         (true, false) => Fetched::Failed(failure),

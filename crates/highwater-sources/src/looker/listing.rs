@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
 };
 
 use bytes::Bytes;
@@ -62,6 +62,18 @@ impl Entry<'_> {
     }
 }
 
+/// Who was granted what on some content.
+enum Grants {
+    Listed(Bytes),
+    Refused(Failure),
+    Gone,
+}
+
+/// Stands for the grants of some content whose own names may not be seen.
+fn unnamed(metadata: &Key) -> Key {
+    Key::from(format!("content_metadata_id={metadata}").as_str())
+}
+
 /// A listed object: where it is, and where its permissions are.
 struct Listed {
     key: Key,
@@ -93,8 +105,8 @@ impl Looker {
             List::Explores => self.explores(call).await,
             List::Metadata => self.metadata(call).await,
             List::Access => self.access(kind, call).await,
-            List::MergeQueries => self.merge_queries(call).await,
-            List::Queries => self.queries(call).await,
+            List::MergeQueries => self.merge_queries(kind, call).await,
+            List::Queries => self.queries(kind, call).await,
         }
     }
 
@@ -254,41 +266,60 @@ impl Looker {
 
     /// Grants, of content that has its own.
     async fn access(&self, kind: &'static Kind, call: &Call) -> Result<Census, Failure> {
-        let metadata = Kind::find("content_metadata").expect("a type of ours");
-        self.read_unseen(metadata, call).await?;
+        self.read_naming(kind, call).await?;
         let own: Vec<Key> = {
             let references = self.references();
             references.own_access.iter().filter(|(_, has_own)| **has_own).map(|(key, _)| key.clone()).collect()
         };
-        let asked = own.into_iter().map(|key| async move {
-            let id = escaped(&key.to_string());
-            self.list(&format!("content_metadata_access?content_metadata_id={id}"), call).await
-        });
-        let bodies: Vec<Bytes> = stream::iter(asked).buffered(LISTS_AT_ONCE).try_collect().await?;
+        let asked = own.into_iter().map(|key| async move { self.grants(&key, call).await.map(|list| (list, key)) });
+        let lists: Vec<(Grants, Key)> = stream::iter(asked).buffered(LISTS_AT_ONCE).try_collect().await?;
+        let are_all_refused = lists.iter().all(|(list, _)| matches!(list, Grants::Refused(_)));
+        if let (true, Some((Grants::Refused(failure), _))) = (are_all_refused, lists.last()) {
+            return Err(failure.clone());
+        }
         let reader = self.reader(kind);
         let mut census = Census::default();
-        for body in bodies {
-            for raw in rows(&body, kind.name)? {
-                let key = Node::read(raw.get()).and_then(|node| reader.key_of(&node));
-                census.add_body(key.ok_or_else(|| malformed(kind.name))?, raw.get().to_owned());
+        for (list, metadata) in lists {
+            match list {
+                Grants::Listed(body) => {
+                    for raw in rows(&body, kind.name)? {
+                        let key = Node::read(raw.get()).and_then(|node| reader.key_of(&node));
+                        census.add_body(key.ok_or_else(|| malformed(kind.name))?, raw.get().to_owned());
+                    }
+                }
+                Grants::Refused(failure) => census.add_refused(unnamed(&metadata), failure),
+                Grants::Gone => {}
             }
         }
         Ok(census)
     }
 
-    async fn merge_queries(&self, call: &Call) -> Result<Census, Failure> {
-        self.read_content(call).await?;
+    async fn grants(&self, metadata: &Key, call: &Call) -> Result<Grants, Failure> {
+        let id = escaped(&metadata.to_string());
+        match self.list(&format!("content_metadata_access?content_metadata_id={id}"), call).await {
+            Ok(body) => Ok(Grants::Listed(body)),
+            Err(failure) if failure.kind == FailureKind::Forbidden => Ok(Grants::Refused(failure)),
+            // Either it is gone with what it is for, or it may not be seen.
+            Err(failure) if failure.kind == FailureKind::NotFound => {
+                match self.answer(&format!("content_metadata/{id}"), call).await.map_err(Failure::from) {
+                    Ok(_) => Ok(Grants::Refused(Failure::new(FailureKind::Forbidden, failure.message))),
+                    Err(failure) if is_refusal(failure.kind) => Ok(Grants::Gone),
+                    Err(failure) => Err(failure),
+                }
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    async fn merge_queries(&self, kind: &'static Kind, call: &Call) -> Result<Census, Failure> {
+        self.read_naming(kind, call).await?;
         let mut census = Census::default();
         self.references().merged.iter().for_each(|key| census.add(key.clone(), Spot::Alone));
         Ok(census)
     }
 
-    async fn queries(&self, call: &Call) -> Result<Census, Failure> {
-        self.read_content(call).await?;
-        if self.is_resumed.load(Ordering::Relaxed) {
-            // Merged queries are fetched once: what those refer to that another process has stored is to be found again.
-            self.read_unseen(Kind::find("merge_queries").expect("a type of ours"), call).await?;
-        }
+    async fn queries(&self, kind: &'static Kind, call: &Call) -> Result<Census, Failure> {
+        self.read_naming(kind, call).await?;
         let mut census = Census::default();
         for (key, body) in &mut self.references().queries {
             match body.take() {
@@ -297,18 +328,6 @@ impl Looker {
             }
         }
         Ok(census)
-    }
-
-    /// All content that may refer to queries, as far as this run has not read it.
-    async fn read_content(&self, call: &Call) -> Result<(), Failure> {
-        for name in ["dashboards", "lookml_dashboards", "looks"] {
-            let kind = Kind::find(name).expect("a type of ours");
-            match self.read_unseen(kind, call).await {
-                Err(failure) if is_refusal(failure.kind) => {}
-                read => read?,
-            }
-        }
-        Ok(())
     }
 }
 

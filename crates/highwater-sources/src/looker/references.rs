@@ -97,8 +97,11 @@ impl References {
 
     /// Which of these were not read yet.
     pub(super) fn unseen<'k>(&self, kind: &Kind, keys: impl Iterator<Item = &'k Key>) -> Vec<Key> {
-        let seen = self.seen.get(kind.name);
-        keys.filter(|key| !seen.is_some_and(|seen| seen.contains(key))).cloned().collect()
+        keys.filter(|key| self.is_unseen(kind, key)).cloned().collect()
+    }
+
+    pub(super) fn is_unseen(&self, kind: &Kind, key: &Key) -> bool {
+        !self.seen.get(kind.name).is_some_and(|seen| seen.contains(key))
     }
 }
 

@@ -18,12 +18,13 @@ const COLUMNS: &[Column] = &[
     column("created_at", Time, Content),
     column("updated_at", Time, Content),
     column(DELETED, Time, Mutable),
-    column("body", Json, Volatile),
+    column(BODY, Json, Volatile),
     column("content_hash", Text, Content),
     column("exact", Bytes, Volatile),
 ];
 
 pub(super) const DELETED: &str = "deleted_at";
+pub(super) const BODY: &str = "body";
 
 /// The rows of one type of one source. A description lives as long as the program, and there are few.
 pub(super) fn content(source: &str, kind: &str) -> &'static Table {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     desk::{Desk, FAST},
-    mirror::assert_instance,
+    mirror::{assert_instance, assert_types},
 };
 use crate::support::{Sim, until};
 
@@ -41,4 +41,20 @@ fn a_whole_instance_survives_kills() {
     desk.sync().exits(0);
     assert_instance(&desk.database(), &desk.sim, &[]);
     desk.home.run(&["ledger", "bi", "--verify", "--quiet"]).exits(0);
+}
+
+#[test]
+fn what_names_queries_is_not_read_again_after_a_kill() {
+    let types = "types = ['dashboards', 'lookml_dashboards', 'looks', 'merge_queries', 'queries']\n";
+    let sim = Sim::looker_planned(300, "[latency]\nfixed_ms = 20\n");
+    let desk = Desk::new(sim, &format!("{types}{FAST}in_flight = 2\njob = 10\n"));
+    let mut running = desk.start();
+    let queries = |desk: &Desk| desk.asked("/queries/:query_id");
+    until("queries", Duration::from_secs(60), || (queries(&desk) >= 5 || running.has_ended()).then_some(()));
+    assert!(!running.has_ended(), "the kill came too late: {}", running.err());
+    running.kill();
+    let (calls, before) = (desk.calls(), queries(&desk));
+    desk.sync().exits(0);
+    assert_eq!(desk.calls() - calls, queries(&desk) - before, "only queries are left to be asked for");
+    assert_types(&desk.database(), &desk.sim, &[], |kind| types.contains(&format!("'{kind}'")));
 }

@@ -6,7 +6,7 @@ use super::{
     desk::{Desk, FAST},
     mirror::assert_instance,
 };
-use crate::support::{Schema, Sim, Tables};
+use crate::support::{Database, Schema, Sim, Tables};
 
 const VERSIONS: &str = "SELECT count(*) FROM looker_content_versions";
 
@@ -92,4 +92,23 @@ fn ids_may_be_ordered_as_texts_and_pages_be_short() {
         assert_eq!(desk.database().one::<i64>(stored), all);
         assert!(desk.asked("/dashboards/:dashboard_id") <= 4, "{list}: {}", desk.sim.stats()["by_path"]);
     }
+}
+
+#[test]
+fn a_query_that_content_names_and_no_row_has_is_found_by_verify() {
+    let desk = Desk::new(Sim::looker(40, "none"), FAST);
+    desk.sync().exits(0);
+    let (merged, query) = ("'merge_queries'", "'queries'");
+    let one = |kind: &str| {
+        let sql = format!("SELECT min(content_id) FROM looker_content WHERE content_type = {kind}");
+        desk.database().one::<String>(&sql)
+    };
+    for (kind, id) in [(merged, one(merged)), (query, one(query))] {
+        let row = format!("content_type = {kind} AND content_id = '{id}'");
+        Database::meddle(&desk.home.path("highwater.db"), &format!("DELETE FROM looker_content WHERE {row}"));
+        let found = desk.home.run(&["verify", "bi"]).exits(3).out;
+        assert!(found.contains(&id), "{id} in {found}");
+    }
+    desk.sync().exits(0);
+    desk.home.run(&["verify", "bi", "--quiet"]).exits(0);
 }
