@@ -363,6 +363,7 @@ async fn open_up(worker: &Worker, claimed: &mut Claimed) -> Result<KeySet> {
         }
         match discover(worker, span).await? {
             Discovered::Keys(keys) => return Ok(keys),
+            Discovered::Roll(roll) => return Ok(KeySet::List(roll.keys)),
             Discovered::Refused(failure) => return Err(failure.into()),
             Discovered::TooMany => {
                 let middle = claimed.span.start().plus(claimed.span.len() / 2);

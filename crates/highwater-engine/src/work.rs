@@ -68,13 +68,15 @@ pub(crate) struct SnapshotWork {
     pub(crate) listed: BTreeSet<Key>,
     /// So little is listed of what is stored that what cannot be had may as well be hidden.
     pub(crate) doubts_absence: bool,
+    /// Stand for what could not be listed.
+    pub(crate) unlisted: Vec<Key>,
     /// What is known of keys that only the second list has shown; filled when that is made.
     later: OnceLock<Known>,
 }
 
 impl SnapshotWork {
-    pub(crate) fn of(listed: BTreeSet<Key>, doubts_absence: bool) -> Self {
-        SnapshotWork { listed, doubts_absence, later: OnceLock::new() }
+    pub(crate) fn of(listed: BTreeSet<Key>, doubts_absence: bool, unlisted: Vec<Key>) -> Self {
+        SnapshotWork { listed, doubts_absence, unlisted, later: OnceLock::new() }
     }
 }
 

@@ -443,8 +443,13 @@ struct Looked {
     skipped: bool,
 }
 
-/// Answers none of which says that the account cannot be used.
-fn usable(answers: Vec<Answer>) -> Result<Vec<Answer>, JobError> {
+/// Answers none of which says that the account cannot be used. Where calls ran out in the middle, what came is kept.
+fn usable(mut answers: Vec<Answer>) -> Result<Vec<Answer>, JobError> {
+    let is_spent =
+        |answer: &Answer| matches!(&answer.fetched, Fetched::Failed(failure) if failure.kind == FailureKind::Spent);
+    if !answers.iter().all(is_spent) {
+        answers.iter_mut().filter(|answer| is_spent(answer)).for_each(|answer| answer.fetched = Fetched::Skipped);
+    }
     let unusable = answers.iter().find_map(|answer| match &answer.fetched {
         Fetched::Failed(failure) if is_end(failure.kind) => Some(failure),
         _ => None,

@@ -34,8 +34,8 @@ pub use live::{Feed, Listening, Live, Told};
 pub use memory::{Held, Memory};
 pub use recall::{Recall, Stored};
 pub use source::{
-    Answer, Density, Discovered, Fetched, Following, Forecast, NamedIn, Renewal, Source, StreamPolicy, StreamSpec,
-    Survey,
+    Answer, Density, Discovered, Fetched, Following, Forecast, NamedIn, Renewal, Roll, Source, StreamPolicy,
+    StreamSpec, Survey, Unlisted,
 };
 pub use transport::{
     Chunks, Deadlines, HttpTransport, OpenResponse, PoolLimits, Redirects, Request, Response, Roots, SetupError,

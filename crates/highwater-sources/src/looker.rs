@@ -13,9 +13,10 @@ mod references;
 mod reply;
 mod schema;
 mod session;
+mod walking;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
@@ -23,8 +24,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    AbsenceRule, DeadLetterPolicy, Failure, FailureKind, Key, KeySet, Position, Span, StreamName, Timestamp,
-    schema::Table,
+    AbsenceRule, DeadLetterPolicy, Failure, FailureKind, Key, Position, Span, StreamName, Timestamp, schema::Table,
 };
 use http::StatusCode;
 
@@ -71,12 +71,13 @@ pub struct Looker {
     /// What the last look at each type found; held for a few instructions.
     censuses: Mutex<HashMap<&'static str, Arc<Census>>>,
     references: Mutex<References>,
+    /// What pages have shown of a type and no list has.
+    strays: Mutex<HashMap<&'static str, BTreeSet<Key>>>,
     /// How the server orders ids, once that is known.
     order: Mutex<Option<Order>>,
 }
 
-/// A token may end while its request waits at a closed gate, also a second time. Who is refused more often is so for a
-/// reason.
+/// A token may end while its request waits at a closed gate. Who is refused more often with good ones is so for a reason.
 const RENEWALS: u32 = 3;
 /// Between tries of a list.
 const QUICK_RETRIES: [Duration; 4] =
@@ -107,6 +108,7 @@ impl Looker {
             decoding,
             censuses: Mutex::default(),
             references: Mutex::default(),
+            strays: Mutex::default(),
             order: Mutex::default(),
         }
     }
@@ -114,15 +116,16 @@ impl Looker {
     /// One request with a token that is good now.
     async fn ask(&self, path: &str, call: &Call) -> Result<Response, GatewayError> {
         let request = Request::get(format!("/api/4.0/{path}"));
-        let mut token = self.session.token().await?;
-        for _ in 0..RENEWALS {
+        let (mut token, mut refusals) = (self.session.token().await?, 0);
+        loop {
             let response = self.gateway.get(signed(request.clone(), &token), call, 1.0).await?;
-            if response.status != StatusCode::UNAUTHORIZED {
+            if response.status != StatusCode::UNAUTHORIZED || refusals >= RENEWALS {
                 return Ok(response);
             }
+            // One that was renewed meanwhile has ended while its request waited, which says nothing of the account.
+            refusals += u32::from(self.session.is_current(&token).await);
             token = self.session.refused(&token).await?;
         }
-        self.gateway.get(signed(request, &token), call, 1.0).await
     }
 
     /// The body of an answer that is sound JSON, or is about to be found out not to be.
@@ -134,7 +137,12 @@ impl Looker {
 
     /// A list. All that follows depends on it, so that a moment's trouble may not spoil it.
     async fn list(&self, path: &str, call: &Call) -> Result<Bytes, Failure> {
-        let mut waits = QUICK_RETRIES.iter();
+        self.list_for(path, &QUICK_RETRIES, call).await
+    }
+
+    /// Tried again after each of these waits.
+    async fn list_for(&self, path: &str, waits: &[Duration], call: &Call) -> Result<Bytes, Failure> {
+        let mut waits = waits.iter();
         loop {
             let listed = match self.answer(path, call).await {
                 Ok(body) => listing::rows(&body, path).map(drop).map(|()| body),
@@ -165,6 +173,9 @@ impl Looker {
         // Some types are found by way of others.
         let mut census = Box::pin(self.census(kind, call)).await?;
         census.is_second = is_second;
+        if is_second {
+            self.add_strays(&mut census, kind, call).await?;
+        }
         let census = Arc::new(census);
         let mut censuses = self.censuses.lock().expect("no code panics while it holds this lock");
         censuses.insert(kind.name, census.clone());
@@ -172,8 +183,9 @@ impl Looker {
     }
 
     async fn listed(&self, stream: &StreamName, is_second: bool, call: &Call) -> Result<Discovered, Failure> {
+        let before = self.known(kind_of(stream)).filter(|_| is_second);
         match self.look(kind_of(stream), is_second, call).await {
-            Ok(census) => Ok(Discovered::Keys(KeySet::List(census.keys().to_vec()))),
+            Ok(census) => Ok(Discovered::Roll(census.roll(before.as_deref()))),
             Err(failure) if is_refusal(failure.kind) => {
                 Ok(Discovered::Refused(Failure::new(FailureKind::Forbidden, failure.message)))
             }

@@ -5,7 +5,7 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 use highwater_core::{
-    AbsenceRule, DeadLetterPolicy, Failure, Key, KeySet, Position, Record, Span, StreamName, Timestamp,
+    AbsenceRule, DeadLetterPolicy, Failure, FailureKind, Key, KeySet, Position, Record, Span, StreamName, Timestamp,
     schema::{SideSpec, Table},
 };
 
@@ -109,8 +109,33 @@ pub enum Discovered {
     Keys(KeySet),
     /// The span is to be cut in two.
     TooMany,
+    /// Everything there is, of a remote that is mirrored as a whole.
+    Roll(Roll),
     /// The account may not see what is there.
     Refused(Failure),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Roll {
+    pub keys: Vec<Key>,
+    /// Those that are listed otherwise than the last time, so that their bodies are to be read again.
+    pub moved: Vec<Key>,
+    pub unlisted: Vec<Unlisted>,
+}
+
+/// A part of what there is that cannot be listed, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unlisted {
+    pub part: String,
+    pub failure: Failure,
+}
+
+impl Unlisted {
+    /// A row that does not say what it is called.
+    pub fn nameless() -> Self {
+        let failure = Failure::new(FailureKind::Malformed, "a row of the list has no id");
+        Unlisted { part: "a row without an id".into(), failure }
+    }
 }
 
 /// What a look at a stream says it would take to mirror it.

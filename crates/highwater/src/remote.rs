@@ -211,8 +211,13 @@ fn throttle(source: &SourceConfig) -> ThrottleSettings {
     let mut settings = ThrottleSettings::new(rate, in_flight(source));
     settings.burst = limits.burst.unwrap_or(settings.burst);
     let per_minute = |limit| Window { length: Duration::from_secs(60), limit };
-    // A rate of one's own says that one knows the quota.
-    let declared = if limits.rate.is_none() { pace.per_minute } else { None };
+    // A greater rate of one's own says that one knows the quota.
+    let is_usual = match limits.rate {
+        None => true,
+        Some(RateLimit::PerSecond(rate)) => rate <= pace.rate.1,
+        Some(RateLimit::Unlimited) => false,
+    };
+    let declared = if is_usual { pace.per_minute } else { None };
     settings.windows = limits.per_minute.or(declared).map(per_minute).into_iter().collect();
     settings.policy = pace.tuning;
     if limits.in_flight.is_some() || matches!(rate, Rate::Unlimited) {

@@ -10,7 +10,7 @@ use highwater_core::{
     Event, Exception, ExceptionState, Failure, FailureKind, History, Key, KeySet, Lease, Settlement, Span, Timestamp,
     Verdict,
 };
-use highwater_sources::{Discovered, Renewal};
+use highwater_sources::{Discovered, Renewal, Roll, Unlisted};
 use highwater_store::{Claimed, Commit, ExceptionFilter, Known, Page};
 
 use super::Prepared;
@@ -22,9 +22,11 @@ use crate::{
     worker::{JobError, Worker},
 };
 
-/// Stands for the stream itself, where there is something to be said of all its keys.
+/// Stands for the stream itself, where there is something to be said of all its keys; with more after it, for a part.
 const ALL: &str = "*";
 const PAGE: u32 = 5_000;
+/// So few may well be deleted at once, also if they are more than are left.
+const FEW: usize = 20;
 
 /// What is stored of a key.
 struct Row {
@@ -36,18 +38,20 @@ type Rows = BTreeMap<Key, Row>;
 
 pub(super) async fn prepare(worker: &Worker, mut claimed: Claimed, renewal: Renewal) -> Result<Prepared> {
     let (segment, span) = (claimed.lease.segment, claimed.span);
-    let is_all_due = claimed.due.iter().any(|exception| exception.key == Key::from(ALL));
-    claimed.due.retain(|exception| exception.key != Key::from(ALL));
-    let due: Vec<Key> = claimed.due.iter().map(|exception| exception.key.clone()).collect();
-    let (open, known, snapshot) = if claimed.rest().is_empty() && !is_all_due {
-        // Listed twice already: only what is to be tried again is left.
+    let is_list_due = claimed.due.iter().any(|exception| is_part(&exception.key));
+    let is_listed_twice = claimed.rest().is_empty() && !is_list_due;
+    let (parts, due): (Vec<Key>, Vec<Key>) =
+        claimed.due.iter().map(|exception| exception.key.clone()).partition(is_part);
+    claimed.due.retain(|exception| !is_part(&exception.key));
+    let (open, known, snapshot) = if is_listed_twice {
+        // Only what is to be tried again is left.
         (Vec::new(), look_up(worker, due).await?, SnapshotWork::default())
     } else {
         recall(&worker.engine, &worker.stream.spec.name).await?;
         match patiently(worker, span, Look::First).await? {
-            Ok(keys) => open_up(worker, &claimed, keys.unwrap_or_default(), due, renewal).await?,
+            Ok(roll) => open_up(worker, &claimed, roll.unwrap_or_default(), (parts, due), renewal).await?,
             Err(failure) => {
-                settle_all(worker, &claimed.lease, Some(&failure)).await?;
+                settle(worker, &claimed.lease, vec![(Key::from(ALL), Some(failure))]).await?;
                 (Vec::new(), look_up(worker, due).await?, SnapshotWork::default())
             }
         }
@@ -60,26 +64,30 @@ pub(super) async fn prepare(worker: &Worker, mut claimed: Claimed, renewal: Rene
 async fn open_up(
     worker: &Worker,
     claimed: &Claimed,
-    listed: Vec<Key>,
-    due: Vec<Key>,
+    roll: Roll,
+    (parts, due): (Vec<Key>, Vec<Key>),
     renewal: Renewal,
 ) -> Result<(Vec<Key>, Known, SnapshotWork)> {
     let rows = rows(worker).await?;
     let since = worker.stream.seen_since(claimed.span);
-    let set: BTreeSet<Key> = listed.iter().cloned().collect();
+    let set: BTreeSet<Key> = roll.keys.iter().cloned().collect();
     let vanished = match renewal {
         Renewal::Anew => rows.iter().filter(|(key, row)| !row.is_gone && !set.contains(key)).count(),
         Renewal::Once => 0,
     };
-    let mut open = candidates(&rows, listed, &set, since, renewal);
-    open.extend(given_up(worker).await?.into_iter().filter(|key| !set.contains(key) && !rows.contains_key(key)));
-    let asked = open.iter().cloned().chain(due).chain([Key::from(ALL)]).collect();
-    let known = look_up(worker, asked).await?;
-    if known.exceptions.iter().any(|exception| exception.key == Key::from(ALL)) {
-        settle_all(worker, &claimed.lease, None).await?;
-    }
+    let mut open = candidates(&rows, roll.keys, &set, since, renewal);
+    let (dead_parts, dead): (Vec<Key>, Vec<Key>) = given_up(worker).await?.into_iter().partition(is_part);
+    open.extend(dead.into_iter().filter(|key| !set.contains(key) && !rows.contains_key(key)));
+    let known = look_up(worker, open.iter().cloned().chain(due).collect()).await?;
     let open = untried(open, &known, since, worker.engine.now());
-    Ok((open, known, SnapshotWork::of(set.clone(), vanished > set.len())))
+    let told = parts.into_iter().chain(dead_parts).collect();
+    let unlisted = settle_parts(worker, &claimed.lease, told, roll.unlisted).await?;
+    let doubts_absence = vanished > set.len().max(FEW);
+    Ok((open, known, SnapshotWork::of(set, doubts_absence, unlisted)))
+}
+
+fn is_part(key: &Key) -> bool {
+    key.to_string().starts_with(ALL)
 }
 
 impl Worker {
@@ -89,20 +97,24 @@ impl Worker {
             return Ok(Vec::new());
         };
         let again = match patiently(self, work.span, Look::Second).await.map_err(job_error)? {
-            Ok(Some(keys)) => keys,
+            Ok(Some(roll)) => roll,
             Ok(None) => return Ok(Vec::new()),
             Err(failure) => {
-                settle_all(self, &work.lease, Some(&failure)).await.map_err(job_error)?;
+                let all = vec![(Key::from(ALL), Some(failure))];
+                settle(self, &work.lease, all).await.map_err(job_error)?;
                 return Ok(Vec::new());
             }
         };
+        settle_parts(self, &work.lease, snapshot.unlisted.clone(), again.unlisted).await.map_err(job_error)?;
         let since = self.stream.seen_since(work.span);
         let rows = rows(self).await.map_err(job_error)?;
-        let set: BTreeSet<Key> = again.iter().cloned().collect();
-        let mut open = candidates(&rows, again, &set, since, Renewal::Anew);
+        let set: BTreeSet<Key> = again.keys.iter().cloned().collect();
+        let mut open = candidates(&rows, again.keys, &set, since, Renewal::Anew);
         let known = look_up(self, open.iter().chain(&snapshot.listed).cloned().collect()).await.map_err(job_error)?;
         open = untried(open, &known, since, self.engine.now());
         open.extend(gone_since(snapshot, &set, &rows, &known));
+        let moved: Vec<Key> = again.moved.into_iter().filter(|key| !open.contains(key)).collect();
+        open.extend(moved);
         Ok(work.add_later(&open, known, self.stream.policy.job_size))
     }
 }
@@ -152,7 +164,6 @@ async fn given_up(worker: &Worker) -> Result<Vec<Key>> {
         let page = Page { after: keys.last().cloned(), limit: PAGE };
         let letters = engine.steady(|| engine.store.exceptions(stream, filter, page.clone())).await?;
         if letters.is_empty() {
-            keys.retain(|key| *key != Key::from(ALL));
             return Ok(keys);
         }
         keys.extend(letters.into_iter().map(|letter| letter.key));
@@ -205,17 +216,17 @@ impl Look {
 
 /// Asks as often as for a key. A remote that cannot be reached at all ends the run; a list that fails is told of, and the
 /// other streams go on.
-async fn patiently(worker: &Worker, span: Span, look: Look) -> Result<Result<Option<Vec<Key>>, Failure>> {
+async fn patiently(worker: &Worker, span: Span, look: Look) -> Result<Result<Option<Roll>, Failure>> {
     let engine = &worker.engine;
     let (clock, began) = (&engine.world.clock, engine.world.clock.moment());
     let mut attempt = 0;
     loop {
         let failure = match look.list(worker, span).await {
             Ok(None) => return Ok(Ok(None)),
-            Ok(Some(Discovered::Keys(KeySet::List(keys)))) => return Ok(Ok(Some(keys))),
+            Ok(Some(Discovered::Roll(roll))) => return Ok(Ok(Some(roll))),
             Ok(Some(Discovered::Refused(failure))) => return Ok(Err(failure)),
-            Ok(Some(Discovered::Keys(KeySet::Range(_)) | Discovered::TooMany)) => {
-                return Err(EngineError::TaskDied("a snapshot is a list of keys".into()));
+            Ok(Some(Discovered::Keys(_) | Discovered::TooMany)) => {
+                return Err(EngineError::TaskDied("a snapshot is a list of all there is".into()));
             }
             Err(failure) => failure,
         };
@@ -227,6 +238,10 @@ async fn patiently(worker: &Worker, span: Span, look: Look) -> Result<Result<Opt
             FailureKind::Credentials | FailureKind::Spent | FailureKind::Redirect => return Err(failure.into()),
             FailureKind::Connect if is_over => return Err(failure.into()),
             _ if engine.source.gateway().is_stopped() => return Err(failure.into()),
+            // What cannot be listed while nothing answers is no fault of the stream.
+            _ if is_over && engine.source.probe(&worker.stream.spec.name, None).await.is_err() => {
+                return Err(failure.into());
+            }
             _ if is_over => return Ok(Err(failure)),
             _ => {
                 let wait = engine.settings.retry.delay(attempt, engine.world.entropy.unit());
@@ -237,19 +252,31 @@ async fn patiently(worker: &Worker, span: Span, look: Look) -> Result<Result<Opt
     }
 }
 
-/// Notes that nothing can be said of the stream, and why; or that it can again.
-async fn settle_all(worker: &Worker, lease: &Lease, failure: Option<&Failure>) -> Result<()> {
-    let (engine, now) = (&worker.engine, worker.engine.now());
-    let verdict = if failure.is_some() { Verdict::Dead } else { Verdict::Stored };
-    if let Some(failure) = failure {
-        engine.emit(Event::DeadLetter { key: Key::from(ALL), reason: failure.kind.as_str() });
+/// Notes which parts cannot be listed, and that those can again of which that was told; the former.
+async fn settle_parts(worker: &Worker, lease: &Lease, told: Vec<Key>, unlisted: Vec<Unlisted>) -> Result<Vec<Key>> {
+    let part = |one: Unlisted| (Key::from(format!("{ALL} {}", one.part).as_str()), Some(one.failure));
+    let mut parts: BTreeMap<Key, Option<Failure>> = told.into_iter().map(|key| (key, None)).collect();
+    parts.extend(unlisted.into_iter().map(part));
+    let failed = parts.iter().filter(|(_, failure)| failure.is_some()).map(|(key, _)| key.clone()).collect();
+    settle(worker, lease, parts.into_iter().collect()).await?;
+    Ok(failed)
+}
+
+/// Notes that nothing can be said of a part of the stream, and why; or that it can again.
+async fn settle(worker: &Worker, lease: &Lease, parts: Vec<(Key, Option<Failure>)>) -> Result<()> {
+    if parts.is_empty() {
+        return Ok(());
     }
-    let settlement = Settlement {
-        key: Key::from(ALL),
-        verdict,
+    let (engine, now) = (&worker.engine, worker.engine.now());
+    for (key, failure) in parts.iter().filter_map(|(key, failure)| Some((key, failure.as_ref()?))) {
+        engine.emit(Event::DeadLetter { key: key.clone(), reason: failure.kind.as_str() });
+    }
+    let settlement = |(key, failure): (Key, Option<Failure>)| Settlement {
+        key,
+        verdict: if failure.is_some() { Verdict::Dead } else { Verdict::Stored },
         history: History { attempts: 1, ..History::default() },
-        reason: failure.map_or("listed", |failure| failure.kind.as_str()),
-        last_error: failure.map(|failure| failure.message.clone()),
+        reason: failure.as_ref().map_or("listed", |failure| failure.kind.as_str()),
+        last_error: failure.map(|failure| failure.message),
     };
     let commit = Arc::new(Commit {
         lease: lease.clone(),
@@ -259,7 +286,7 @@ async fn settle_all(worker: &Worker, lease: &Lease, failure: Option<&Failure>) -
         records: Vec::new(),
         unchanged: Vec::new(),
         edits: Vec::new(),
-        settlements: vec![settlement],
+        settlements: parts.into_iter().map(settlement).collect(),
         cursor: None,
     });
     engine.steady(|| engine.store.commit(commit.clone())).await?;
@@ -302,7 +329,7 @@ mod tests {
     #[test]
     fn keys_that_went_between_the_lists_are_looked_at_unless_that_is_known() {
         let listed = ["a", "b", "c"].map(key).into_iter().collect();
-        let snapshot = SnapshotWork::of(listed, false);
+        let snapshot = SnapshotWork::of(listed, false, Vec::new());
         let rows: Rows = [(key("a"), row(20, false)), (key("b"), row(20, true))].into_iter().collect();
         let again = [key("d")].into_iter().collect();
         assert_eq!(gone_since(&snapshot, &again, &rows, &Known::default()), [key("a")]);

@@ -14,8 +14,10 @@ use crate::{
     error::Result,
 };
 
-/// What an interrupted round has found is good enough for so long; after that a new one is begun.
-const GOOD_FOR: i64 = 3600;
+/// After so long the end of an interrupted round is not all that is wanted: another one follows it.
+const GOOD_FOR: i64 = 24 * 3600;
+/// A round is one segment, whatever its length.
+const SEGMENT_SIZE: u64 = u64::MAX >> 1;
 /// Two rounds in the same second are told apart by waiting for the next.
 const WAIT_MAX: i64 = 2;
 
@@ -37,11 +39,39 @@ impl Round {
         let rows = engine.steady(|| engine.store.streams()).await?;
         let rows: Vec<_> = rows.into_iter().filter(|row| !row.span.is_empty() && ours.contains(&row.id)).collect();
         match rows.iter().map(|row| row.span.end().0).max() {
-            Some(newest) if newest + GOOD_FOR > seconds(engine) && is_interrupted(engine, &rows, newest).await? => {
+            Some(newest) if is_interrupted(engine, &rows, newest).await? => {
                 Ok(Round { at: Position(newest), began: None })
             }
             newest => Ok(Round::begun(engine, newest.unwrap_or(0)).await),
         }
+    }
+
+    /// Whether what it shows is of the past when it is done.
+    pub(super) fn is_stale(self, engine: &Engine) -> bool {
+        self.began.is_none() && self.at > Position(0) && self.at.0 + GOOD_FOR < seconds(engine)
+    }
+
+    /// Lays its segments in all streams, so that whoever finds some of them open knows that it is not at its end.
+    pub(super) async fn lay(self, engine: &Engine) -> Result<()> {
+        let specs = engine.source.streams().iter().filter(|spec| matches!(spec.density, Density::Snapshot(_)));
+        for spec in specs.filter(|_| self.began.is_some()) {
+            let id = engine.stream_id(spec);
+            let row = engine.steady(|| engine.store.open_stream(&id, spec.axis)).await?;
+            self.plan(engine, &row).await?;
+        }
+        Ok(())
+    }
+
+    async fn plan(self, engine: &Engine, row: &StreamRow) -> Result<()> {
+        let start = if row.span.is_empty() { self.at.minus(1) } else { row.span.end() };
+        if start >= self.at {
+            return Ok(());
+        }
+        let span = Span::new(start, self.at);
+        let plan = Plan { stream: &row.id, purpose: Purpose::Catchup, span, segment_size: SEGMENT_SIZE };
+        engine.steady(|| engine.store.plan(plan.clone())).await?;
+        engine.emit(Event::Planned { stream: row.id.clone(), span, segments: 1 });
+        Ok(())
     }
 
     async fn begun(engine: &Engine, newest: i64) -> Round {
@@ -54,12 +84,12 @@ impl Round {
     }
 }
 
-/// Whether somebody has begun a round and not come to its end, or is at it.
+/// Whether somebody has begun the newest round and not come to its end, or is at it. A stream that is behind was not
+/// mirrored then.
 async fn is_interrupted(engine: &Engine, rows: &[StreamRow], newest: i64) -> Result<bool> {
-    for row in rows {
+    for row in rows.iter().filter(|row| row.span.end().0 == newest) {
         let counts = engine.steady(|| engine.store.counts(&row.id)).await?;
-        let open = counts.segments_in(SegmentStatus::Pending) + counts.segments_in(SegmentStatus::InProgress);
-        if open > 0 || row.span.end().0 < newest {
+        if counts.segments_in(SegmentStatus::Pending) + counts.segments_in(SegmentStatus::InProgress) > 0 {
             return Ok(true);
         }
     }
@@ -68,7 +98,7 @@ async fn is_interrupted(engine: &Engine, rows: &[StreamRow], newest: i64) -> Res
 
 pub(super) async fn work(run: &Run<'_>, dispatcher: &mut Dispatcher) -> Result<Worked> {
     let row = run.open().await?;
-    run.stream.cut_by(u64::MAX >> 1);
+    run.stream.cut_by(SEGMENT_SIZE);
     if let Some(began) = run.round.began {
         run.stream.began_round(began);
     }
@@ -77,24 +107,11 @@ pub(super) async fn work(run: &Run<'_>, dispatcher: &mut Dispatcher) -> Result<W
     if end != DrainEnd::Done {
         return Ok(Worked { end, batch: dispatcher.totals, newest: None });
     }
-    if row.span.is_empty() || row.span.end() < run.round.at {
-        plan(run, row.span).await?;
-        run.tell_start(&run.open().await?, run.round.at).await?;
-    }
+    // It may be mirrored since after the round began.
+    run.round.plan(run.engine, &row).await?;
+    run.tell_start(&run.open().await?, run.round.at).await?;
     let end = dispatcher.drain(Scope::Patient).await?;
     Ok(Worked { end, batch: dispatcher.totals, newest: None })
-}
-
-/// One segment, whatever its length.
-async fn plan(run: &Run<'_>, present: Span) -> Result<()> {
-    let engine = run.engine;
-    let start = if present.is_empty() { run.round.at.minus(1) } else { present.end() };
-    let span = Span::new(start, run.round.at);
-    let plan =
-        Plan { stream: &run.stream.id, purpose: Purpose::Catchup, span, segment_size: run.stream.segment_size() };
-    engine.steady(|| engine.store.plan(plan.clone())).await?;
-    engine.emit(Event::Planned { stream: run.stream.id.clone(), span, segments: 1 });
-    Ok(())
 }
 
 fn seconds(engine: &Engine) -> i64 {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use highwater_core::{Event, ExceptionState, Failure, FailureKind, Key, KeySet, Lane, Record, Value, schema::Role};
-use highwater_sources::{Answer, Beat, Call, Discovered, Fetched, Renewal, StreamSpec};
+use highwater_core::{Event, ExceptionState, Failure, FailureKind, Key, Lane, Record, Value, schema::Role};
+use highwater_sources::{Answer, Beat, Call, Discovered, Fetched, Renewal, StreamSpec, Unlisted};
 use highwater_store::Page;
 
 use super::{FindingKind, StreamVerdict, books::Exceptions, rows};
@@ -45,7 +45,12 @@ async fn list(engine: &Engine, spec: &StreamSpec, verdict: &mut StreamVerdict) -
     let span = highwater_core::Span::new(verdict.status.origin, verdict.status.target);
     let question = async |call: &Call| engine.source.discover(&spec.name, span, call).await;
     match ask(engine, question).await? {
-        Ok(Discovered::Keys(KeySet::List(keys))) => Ok(Some(keys)),
+        Ok(Discovered::Roll(roll)) => {
+            for Unlisted { part, failure } in roll.unlisted {
+                verdict.found(Key::from(format!("* {part}").as_str()), FindingKind::Unchecked, failure.message);
+            }
+            Ok(Some(roll.keys))
+        }
         Ok(Discovered::Refused(failure)) => {
             verdict.found(Key::from("*"), FindingKind::Unchecked, failure.message);
             Ok(None)
@@ -174,7 +179,9 @@ impl Comparison<'_> {
         let names = content_columns(self.spec);
         let place = |name: &str| self.spec.table.position(name).expect("a column of its table");
         let differs = |(name, stored): &(&&str, &Value)| record.body.values[place(name)] != **stored;
-        let fields: Vec<_> = names.iter().zip(&row.content).filter(differs).map(|(name, _)| *name).collect();
+        let mut fields: Vec<_> = names.iter().zip(&row.content).filter(differs).map(|(name, _)| *name).collect();
+        let is_other = |name: &&str| (record.body.values[place(name)] != Value::Null) != row.is_gone;
+        fields.extend(self.spec.vanished.filter(is_other));
         if !fields.is_empty() {
             self.verdict.found(key, FindingKind::Differs, format!("differs in {}", fields.join(", ")));
         }

@@ -1,7 +1,7 @@
 //! What a list has shown: which objects there are, in which order, and where the body of each is best asked for.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{
         Arc, Mutex,
         atomic::{AtomicI64, Ordering},
@@ -10,7 +10,8 @@ use std::{
 
 use highwater_core::{Failure, Key};
 
-use super::group::Group;
+use super::{group::Group, listing::Listed, walking::Walked};
+use crate::{Roll, Unlisted};
 
 /// Everything of one type, as one look at it found it.
 #[derive(Default)]
@@ -23,8 +24,10 @@ pub(super) struct Census {
     bodies: Mutex<HashMap<Key, String>>,
     /// What was listed is listed again: who is still in it was there all the time.
     pub(super) is_second: bool,
-    /// Some of it may not be seen: what is not listed need not be gone.
-    pub(super) has_refusals: bool,
+    strays: BTreeSet<Key>,
+    pub(super) unlisted: Vec<Unlisted>,
+    /// Some of it could not be listed, or was not looked for: what is not listed need not be gone.
+    pub(super) has_gaps: bool,
 }
 
 /// Where the body of an object is.
@@ -36,8 +39,6 @@ pub(super) enum Spot {
     Group(Arc<Group>),
     /// By itself.
     Alone,
-    /// Nowhere that may be seen.
-    Refused(Arc<Failure>),
 }
 
 /// Objects that come in pages.
@@ -89,9 +90,48 @@ impl Census {
         self.bodies.get_mut().expect("nobody else has it yet").insert(key, body);
     }
 
-    pub(super) fn add_refused(&mut self, key: Key, failure: Failure) {
-        self.add(key, Spot::Refused(Arc::new(failure)));
-        self.has_refusals = true;
+    /// What a page has shown that the list has not. It is asked for, and not missed if it cannot be had.
+    pub(super) fn add_stray(&mut self, key: Key) {
+        if !self.spots.contains_key(&key) {
+            self.strays.insert(key);
+        }
+    }
+
+    pub(super) fn leave_out(&mut self, part: &str, failure: Failure) {
+        self.unlisted.push(Unlisted { part: part.to_owned(), failure });
+        self.has_gaps = true;
+    }
+
+    pub(super) fn leave_out_nameless(&mut self) {
+        self.unlisted.push(Unlisted::nameless());
+        self.has_gaps = true;
+    }
+
+    pub(super) fn add_walked(&mut self, path: String, walked: Walked<Listed>) {
+        self.has_gaps |= !walked.unlisted.is_empty();
+        self.unlisted.extend(walked.unlisted);
+        self.add_section(Section::new(path, walked.rows.into_iter().map(|one| one.key).collect()));
+    }
+
+    /// Those that are in the trash now and were not before, or the other way round.
+    pub(super) fn moved_since(&self, before: &Census) -> Vec<Key> {
+        let has_moved = |key: &&Key| before.lists(key) && before.is_trash(key) != self.is_trash(key);
+        self.order.iter().filter(has_moved).cloned().collect()
+    }
+
+    fn is_trash(&self, key: &Key) -> bool {
+        match self.spots.get(key) {
+            Some(Spot::Page { section, .. }) => self.sections[*section].path.contains("deleted=true"),
+            _ => false,
+        }
+    }
+
+    pub(super) fn roll(&self, before: Option<&Census>) -> Roll {
+        Roll {
+            keys: self.order.iter().chain(&self.strays).cloned().collect(),
+            moved: before.map(|before| self.moved_since(before)).unwrap_or_default(),
+            unlisted: self.unlisted.clone(),
+        }
     }
 
     pub(super) fn keys(&self) -> &[Key] {

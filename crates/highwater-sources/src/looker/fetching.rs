@@ -12,7 +12,7 @@ use super::{
     content::{Object, Reader, answer},
     group::Group,
     kinds::{Kind, List},
-    listing::{is_refusal, rows},
+    listing::{Listed, is_end, is_refusal, listed, rows},
 };
 use crate::{Answer, Call, Fetched, GatewayError, escape::escaped};
 
@@ -42,7 +42,6 @@ impl Looker {
         call: &Call,
     ) -> Result<Vec<Answer>, Failure> {
         let (mut places, mut groups, mut alone) = (Vec::new(), Vec::<(_, Vec<Key>)>::new(), Vec::new());
-        let mut answers = Vec::with_capacity(keys.len());
         for key in keys {
             match census.spot(key) {
                 _ if census.has_body(key) => alone.push(key.clone()),
@@ -54,16 +53,11 @@ impl Looker {
                     }
                 }
                 Spot::Alone => alone.push(key.clone()),
-                Spot::Refused(failure) => answers.push(failed(key.clone(), &failure)),
             }
         }
         let mut asked: FuturesUnordered<BoxFuture<'_, Heard>> = FuturesUnordered::new();
         for window in windows(places, self.page) {
-            if window.keys.len() == 1 {
-                alone.extend(window.keys);
-            } else {
-                asked.push(Box::pin(self.paged(kind, census, window, call)));
-            }
+            asked.push(Box::pin(self.paged(kind, census, window, call)));
         }
         for (group, keys) in groups {
             asked.push(Box::pin(self.grouped(kind, census, group, keys, call)));
@@ -71,6 +65,7 @@ impl Looker {
         for key in alone {
             asked.push(Box::pin(async move { Ok(vec![self.one(kind, census, key, call).await]) }));
         }
+        let mut answers = Vec::with_capacity(keys.len());
         while let Some(heard) = asked.next().await {
             answers.extend(heard?);
         }
@@ -89,11 +84,9 @@ impl Looker {
                     answers.extend(skipped(missing));
                     return Ok(answers);
                 }
-                Err(GatewayError::Failed(failure)) if failure.kind == FailureKind::Forbidden => {
-                    answers.extend(missing.into_iter().map(|key| failed(key, &failure)));
-                    return Ok(answers);
-                }
-                Err(GatewayError::Failed(failure)) if failure.kind == FailureKind::NotFound => break,
+                // Not to be had together: one by one it is known which can be.
+                Err(GatewayError::Failed(failure)) if is_refusal(failure.kind) => break,
+                Err(GatewayError::Failed(failure)) if missing.len() == 1 && !is_end(failure.kind) => break,
                 Err(GatewayError::Failed(failure)) => return Err(failure),
             };
             let is_of_use = shown.has_moved || !shown.answers.is_empty();
@@ -121,12 +114,13 @@ impl Looker {
         let before = usize::from(window.first > 0);
         let offset = section.offset_of(window.first - before);
         let limit = window.last - window.first + 1 + before;
-        let path = format!("{}sorts=id&limit={limit}&offset={offset}", section.path);
+        let path = format!("{}limit={limit}&offset={offset}", section.path);
         let body = self.answer(&path, call).await?;
         let wanted: HashSet<Key> = wanted.iter().cloned().collect();
         let reader = self.reader(kind);
         let read = move || read_page(&reader, &body, &wanted);
         let page = self.decoding.run(limit, read).await?;
+        self.note_strays(kind, census, page.order.iter());
         let has_moved = learn(census, window.section, &section, offset, &page.order);
         Ok(Shown { answers: self.noted(kind, page.objects), has_moved })
     }
@@ -144,12 +138,19 @@ impl Looker {
         {
             let _turn = group.turn.lock().await;
             let mut found: Vec<_> = keys.into_iter().map(|key| (group.take(&key), key)).collect();
-            if found.iter().filter(|(body, _)| body.is_none()).count() > 1 {
+            let lacking = found.iter().filter(|(body, _)| body.is_none()).count();
+            if lacking > 1 || lacking == 1 && !group.is_read() {
                 match self.answer(&group.path, call).await {
-                    Ok(body) => group.fill(bodies_by_key(&reader, &body, &group.path)?),
+                    Ok(body) => {
+                        let mut bodies = bodies_by_key(&reader, &body, &group.path)?;
+                        self.note_strays(kind, census, bodies.keys());
+                        bodies.retain(|key, _| census.lists(key));
+                        group.fill(bodies);
+                    }
                     Err(GatewayError::Stopped(_)) => return Ok(skipped(found.into_iter().map(|(_, key)| key))),
                     // Not to be had together: one by one it is known which may be seen.
                     Err(GatewayError::Failed(failure)) if is_refusal(failure.kind) => {}
+                    Err(GatewayError::Failed(failure)) if found.len() == 1 && !is_end(failure.kind) => {}
                     Err(GatewayError::Failed(failure)) => return Err(failure),
                 }
                 for (body, key) in &mut found {
@@ -206,10 +207,15 @@ impl Looker {
         let mut lists = Vec::new();
         for members in ["users", "groups"] {
             let path = format!("groups/{id}/{members}?fields=id");
-            let answer = self.answer(&path, call).await?;
-            let reader = self.reader(Kind::find(members).expect("a type of ours"));
-            let mut ids: Vec<_> = bodies_by_key(&reader, &answer, &path)?.into_keys().collect();
+            let mut ids: Vec<Key> = match members {
+                "users" => self.walk::<Listed>(&format!("{path}&sorts=id&"), call).await?.whole()?,
+                _ => listed(&self.list(&path, call).await?, &path)?,
+            }
+            .into_iter()
+            .map(|one| one.key)
+            .collect();
             ids.sort();
+            ids.dedup();
             lists.push((members, ids));
         }
         Ok(extended(&body, &lists))
@@ -219,6 +225,15 @@ impl Looker {
         match self.reader(kind).read_one(&key, body) {
             Ok(object) => self.noted(kind, vec![object]).remove(0),
             Err(failure) => Answer::new(key, answer(Err(failure))),
+        }
+    }
+
+    /// What is shown and was not listed is asked for after the second list.
+    fn note_strays<'k>(&self, kind: &'static Kind, census: &Census, shown: impl Iterator<Item = &'k Key>) {
+        let strays: Vec<Key> = shown.filter(|key| !census.lists(key) && kind.admits(key)).cloned().collect();
+        if !strays.is_empty() {
+            let mut known = self.strays.lock().expect("no code panics while it holds this lock");
+            known.entry(kind.name).or_default().extend(strays);
         }
     }
 
@@ -326,7 +341,6 @@ pub(super) fn requests(census: &Census, keys: &[Key], page: usize) -> u64 {
             Spot::Page { section, place } => places.push((section, place, key.clone())),
             Spot::Group(group) => drop(groups.insert(group.path.clone(), group.size)),
             Spot::Alone => alone += 1,
-            Spot::Refused(_) => {}
         }
     }
     windows(places, page).len() as u64 + groups.len() as u64 + alone
@@ -340,7 +354,7 @@ fn absent(census: &Census, key: &Key, failure: Failure) -> Fetched {
                 format!("{}, and nothing of its type is listed: gone, or hidden from this key", failure.message);
             Fetched::Failed(Failure::new(FailureKind::Vanished, message))
         }
-        (false, _) if census.has_refusals => {
+        (false, _) if census.has_gaps => {
             let message = format!("{}, and some of its type may not be seen: gone, or hidden", failure.message);
             Fetched::Failed(Failure::new(FailureKind::Forbidden, message))
         }

@@ -2,7 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard},
+    sync::{
+        Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use highwater_core::Key;
@@ -16,11 +19,12 @@ pub(super) struct Group {
     /// Held over the request on purpose: whoever comes meanwhile waits for its answer.
     pub(super) turn: AsyncMutex<()>,
     left: Mutex<HashMap<Key, String>>,
+    is_read: AtomicBool,
 }
 
 impl Group {
     pub(super) fn new(path: String, size: usize) -> Self {
-        Group { path, size, turn: AsyncMutex::default(), left: Mutex::default() }
+        Group { path, size, turn: AsyncMutex::default(), left: Mutex::default(), is_read: AtomicBool::new(false) }
     }
 
     pub(super) fn take(&self, key: &Key) -> Option<String> {
@@ -29,6 +33,12 @@ impl Group {
 
     pub(super) fn fill(&self, bodies: HashMap<Key, String>) {
         *self.lock() = bodies;
+        self.is_read.store(true, Ordering::Relaxed);
+    }
+
+    /// Who asks for one of it after that wants a newer body.
+    pub(super) fn is_read(&self) -> bool {
+        self.is_read.load(Ordering::Relaxed)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, String>> {

@@ -1,5 +1,7 @@
 //! The types of content: where each is listed, and where one object of it is.
 
+use highwater_core::Key;
+
 use crate::{Activity, Request};
 
 /// A type of content, named as its endpoint is.
@@ -28,11 +30,19 @@ pub(super) enum List {
         which: Which,
         pages: &'static str,
     },
+    /// Ids page by page, and bodies as well.
+    Walked {
+        pages: &'static str,
+    },
     /// Everything in one answer, whole.
     Whole {
         path: &'static str,
     },
-    /// As `Whole`, and who belongs to each.
+    /// Everything page by page, whole.
+    WholePages {
+        path: &'static str,
+    },
+    /// As `WholePages`, and who belongs to each.
     Groups {
         path: &'static str,
     },
@@ -47,8 +57,7 @@ pub(super) enum List {
 /// Which ids of a list are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Which {
-    All,
-    /// Of dashboards those that people made, or those that are written in LookML.
+    /// Those that people made, or those that are written in LookML.
     Plain,
     Lookml,
 }
@@ -56,7 +65,6 @@ pub(super) enum Which {
 impl Which {
     pub(super) fn admits(self, id: &str) -> bool {
         match self {
-            Which::All => true,
             Which::Plain => !id.contains("::"),
             Which::Lookml => id.contains("::"),
         }
@@ -89,15 +97,15 @@ pub(super) static KINDS: &[Kind] = &[
     ),
     kind("looks", List::Looks, "looks"),
     whole("boards", "boards"),
-    kind("users", List::Pages { ids: "users", which: Which::All, pages: "users" }, "users"),
-    kind("groups", List::Groups { path: "groups" }, "groups"),
+    kind("users", List::Walked { pages: "users" }, "users"),
+    kind("groups", List::Groups { path: "groups?sorts=id&" }, "groups"),
     whole("roles", "roles"),
     whole("permission_sets", "permission_sets"),
     whole("model_sets", "model_sets"),
     Kind { name: "lookml_models", list: List::Whole { path: MODELS }, one: "lookml_models", id: "name" },
     kind("explores", List::Explores, "lookml_models"),
     whole("scheduled_plans", "scheduled_plans?all_users=true"),
-    Kind { name: "alerts", list: List::Whole { path: "alerts/search?all_owners=true" }, one: "alerts", id: "id" },
+    kind("alerts", List::WholePages { path: "alerts/search?all_owners=true&" }, "alerts"),
     whole("themes", "themes"),
     Kind { name: "connections", list: List::Whole { path: "connections" }, one: "connections", id: "name" },
     whole("projects", "projects"),
@@ -116,6 +124,14 @@ impl Kind {
 
     pub(super) fn find(name: &str) -> Option<&'static Kind> {
         KINDS.iter().find(|kind| kind.name == name)
+    }
+
+    /// Whether an object that is called so is of this type.
+    pub(super) fn admits(&self, key: &Key) -> bool {
+        match self.list {
+            List::Pages { which, .. } | List::PagesAndTrash { which, .. } => which.admits(&key.to_string()),
+            _ => true,
+        }
     }
 
     /// Listed nowhere: found by what refers to it.

@@ -1,12 +1,12 @@
 //! Lists: in one answer where there is such a one, else page by page until an empty one.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
 use bytes::Bytes;
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{StreamExt, stream};
 use highwater_core::{Failure, FailureKind, Key};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -14,17 +14,15 @@ use serde_json::value::RawValue;
 use super::{
     Looker,
     census::{Census, Order, Section, Spot, order_of, parting, sorted},
+    content::Reader,
     group::Group,
     json::Node,
     kinds::{Kind, List, MODELS, Which},
     reply::malformed,
+    walking::{Step, Walked},
 };
 use crate::{Call, escape::escaped};
 
-/// Ids are short: a thousand of them is a small answer.
-const IDS_PAGE: usize = 1000;
-/// A list that changes at every look is not going to be found in one state.
-const WALKS_MAX: u32 = 3;
 /// By which content metadata is found.
 const MEMBERS: &str = "id,parent_id,content_metadata_id,folder_id,folder(id)";
 /// Lists asked for at once.
@@ -62,21 +60,36 @@ impl Entry<'_> {
     }
 }
 
-/// Who was granted what on some content.
-enum Grants {
-    Listed(Bytes),
-    Refused(Failure),
-    Gone,
+/// A listed object, whole.
+struct Whole {
+    key: Key,
+    body: String,
 }
 
-/// Stands for the grants of some content whose own names may not be seen.
-fn unnamed(metadata: &Key) -> Key {
-    Key::from(format!("content_metadata_id={metadata}").as_str())
+impl Step for Whole {
+    fn read(raw: &RawValue) -> Option<Self> {
+        let id = Node::read(raw.get())?.member("id")?.word().filter(|id| !id.is_empty())?.into_owned();
+        Some(Whole { key: Key::from(id.as_str()), body: raw.get().to_owned() })
+    }
+
+    fn key(&self) -> &Key {
+        &self.key
+    }
+}
+
+impl Step for Listed {
+    fn read(raw: &RawValue) -> Option<Self> {
+        serde_json::from_str::<Entry<'_>>(raw.get()).ok()?.read()
+    }
+
+    fn key(&self) -> &Key {
+        &self.key
+    }
 }
 
 /// A listed object: where it is, and where its permissions are.
-struct Listed {
-    key: Key,
+pub(super) struct Listed {
+    pub(super) key: Key,
     folder: Option<String>,
     parent: Option<String>,
     metadata: Option<String>,
@@ -85,35 +98,69 @@ struct Listed {
 impl Looker {
     /// Everything of a type, as it is listed now.
     pub(super) async fn census(&self, kind: &'static Kind, call: &Call) -> Result<Census, Failure> {
+        let mut census = Census::default();
         match kind.list {
-            List::Pages { ids, which: Which::Lookml, pages } => self.lookml(ids, pages, call).await,
-            List::Pages { ids, which, pages } => {
-                let mut census = Census::default();
-                let path = format!("{pages}?");
-                census.add_section(self.section(path, self.ids(ids, which, call).await?, call).await?);
-                Ok(census)
-            }
+            List::Pages { ids, which, pages } => self.lookml(&mut census, ids, which, pages, call).await?,
             List::PagesAndTrash { ids, which, pages } => {
-                let mut census = Census::default();
-                let path = format!("{pages}?deleted=false&");
-                census.add_section(self.section(path, self.ids(ids, which, call).await?, call).await?);
-                census.add_section(self.walked(format!("{pages}?deleted=true&"), call).await?);
-                Ok(census)
+                let path = format!("{pages}?deleted=false&sorts=id&");
+                let ids = self.ids(&mut census, ids, which, call).await?;
+                census.add_section(self.section(path, ids, call).await?);
+                self.add_trash(&mut census, format!("{pages}?deleted=true&sorts=id&"), call).await?;
             }
-            List::Whole { path } | List::Groups { path } => self.whole(kind, path, call).await,
-            List::Looks => self.looks(call).await,
-            List::Explores => self.explores(call).await,
-            List::Metadata => self.metadata(call).await,
-            List::Access => self.access(kind, call).await,
-            List::MergeQueries => self.merge_queries(kind, call).await,
-            List::Queries => self.queries(kind, call).await,
+            List::Walked { pages } => {
+                let path = format!("{pages}?sorts=id&");
+                census.add_walked(path.clone(), self.walk(&format!("{path}fields=id&"), call).await?);
+            }
+            List::Whole { path } => self.whole(&mut census, kind, path, call).await?,
+            List::WholePages { path } | List::Groups { path } => {
+                let walked = self.walk::<Whole>(path, call).await?;
+                walked.unlisted.into_iter().for_each(|one| census.leave_out(&one.part, one.failure));
+                walked.rows.into_iter().for_each(|one| census.add_body(one.key, one.body));
+            }
+            List::Looks => self.looks(&mut census, call).await?,
+            List::Explores => self.explores(&mut census, call).await?,
+            List::Metadata => self.metadata(&mut census, call).await?,
+            List::Access => self.access(&mut census, kind, call).await?,
+            List::MergeQueries => {
+                self.read_naming(&mut census, kind, call).await?;
+                self.references().merged.iter().for_each(|key| census.add(key.clone(), Spot::Alone));
+            }
+            List::Queries => self.queries(&mut census, kind, call).await?,
         }
+        Ok(census)
     }
 
-    async fn ids(&self, path: &str, which: Which, call: &Call) -> Result<Vec<Key>, Failure> {
+    /// What the pages of a type show after the last that was listed, and what they have shown between.
+    pub(super) async fn add_strays(
+        &self,
+        census: &mut Census,
+        kind: &'static Kind,
+        call: &Call,
+    ) -> Result<(), Failure> {
+        if let (List::PagesAndTrash { .. }, Some(live)) = (kind.list, census.sections.first().cloned()) {
+            let beyond = self.walk_from::<Listed>(&format!("{}fields=id&", live.path), live.ids.len(), call).await?;
+            let shown = beyond.map(|walked| walked.rows).unwrap_or_default();
+            shown.into_iter().filter(|one| kind.admits(&one.key)).for_each(|one| census.add_stray(one.key));
+        }
+        let mut known = self.strays.lock().expect("no code panics while it holds this lock");
+        known.remove(kind.name).unwrap_or_default().into_iter().for_each(|key| census.add_stray(key));
+        Ok(())
+    }
+
+    /// A trash that cannot be listed is no reason to do without the rest.
+    async fn add_trash(&self, census: &mut Census, path: String, call: &Call) -> Result<(), Failure> {
+        match self.walk(&format!("{path}fields=id&"), call).await {
+            Ok(walked) => census.add_walked(path, walked),
+            Err(failure) if is_end(failure.kind) || self.gateway.is_stopped() => return Err(failure),
+            Err(failure) => census.leave_out("trash", failure),
+        }
+        Ok(())
+    }
+
+    async fn ids(&self, census: &mut Census, path: &str, which: Which, call: &Call) -> Result<Vec<Key>, Failure> {
         let body = self.list(&format!("{path}?fields=id"), call).await?;
-        let keys = listed(&body, path)?.into_iter().map(|one| one.key);
-        Ok(keys.filter(|key| which.admits(&key.to_string())).collect())
+        let all = listed_in(census, &body, path)?.into_iter().map(|one| one.key);
+        Ok(all.filter(|key| which.admits(&key.to_string())).collect())
     }
 
     /// Ids in the order in which the server has them in its pages, which a look tells if it matters.
@@ -125,93 +172,74 @@ impl Looker {
         let order = match known {
             Some(order) => order,
             None => {
-                let look = format!("{path}sorts=id&fields=id&limit=10&offset={place}");
-                let body = self.list(&look, call).await?;
-                let found: Vec<_> = listed(&body, &path)?.into_iter().map(|one| one.key).collect();
-                order_of(&ids, place, &found).unwrap_or(Order::Number)
+                let look = format!("{path}fields=id&limit=10&offset={place}");
+                match self.list(&look, call).await {
+                    Ok(body) => {
+                        let found: Vec<_> = listed(&body, &path)?.into_iter().map(|one| one.key).collect();
+                        order_of(&ids, place, &found).unwrap_or(Order::Number)
+                    }
+                    Err(failure) if is_end(failure.kind) || self.gateway.is_stopped() => return Err(failure),
+                    // Pages are followed wherever their rows are; it takes a few requests more.
+                    Err(_) => return Ok(Section::new(path, sorted(&ids, Order::Number))),
+                }
             }
         };
         *self.order.lock().expect("no code panics while it holds this lock") = Some(order);
         Ok(Section::new(path, sorted(&ids, order)))
     }
 
-    async fn walked(&self, path: String, call: &Call) -> Result<Section, Failure> {
-        let listed = self.walk(&path, "id", call).await?;
-        Ok(Section::new(path, listed.into_iter().map(|one| one.key).collect()))
-    }
-
-    /// A list page by page, each with the last row of the one before, until one has nothing new.
-    async fn walk(&self, path: &str, fields: &str, call: &Call) -> Result<Vec<Listed>, Failure> {
-        for _ in 0..WALKS_MAX {
-            if let Some(listed) = self.walk_once(path, fields, call).await? {
-                return Ok(listed);
-            }
+    /// Pages if they can be had, which some versions refuse for these; all of them can be had singly.
+    async fn lookml(
+        &self,
+        census: &mut Census,
+        ids: &str,
+        which: Which,
+        pages: &str,
+        call: &Call,
+    ) -> Result<(), Failure> {
+        let all = self.ids(census, ids, which, call).await?;
+        let path = format!("{pages}?sorts=id&");
+        match self.walk::<Listed>(&format!("{path}fields=id&"), call).await {
+            Ok(walked) if walked.unlisted.is_empty() => census.add_walked(path, walked),
+            Err(failure) if is_end(failure.kind) || self.gateway.is_stopped() => return Err(failure),
+            _ => {}
         }
-        let message = format!("{path}: rows move at every look");
-        Err(Failure::new(FailureKind::Broken, message))
-    }
-
-    /// None if rows moved meanwhile. A short page is not the last: rows that may not be seen can be missing from it.
-    async fn walk_once(&self, path: &str, fields: &str, call: &Call) -> Result<Option<Vec<Listed>>, Failure> {
-        let (mut all, mut seen) = (Vec::<Listed>::new(), HashSet::new());
-        loop {
-            let offset = all.len().saturating_sub(1);
-            let page = format!("{path}sorts=id&fields={fields}&limit={IDS_PAGE}&offset={offset}");
-            let found = listed(&self.list(&page, call).await?, path)?;
-            if all.last().is_some_and(|last| !found.iter().any(|one| one.key == last.key)) {
-                return Ok(None);
-            }
-            let before = all.len();
-            all.extend(found.into_iter().filter(|one| seen.insert(one.key.clone())));
-            if all.len() == before {
-                return Ok(Some(all));
-            }
-        }
-    }
-
-    async fn lookml(&self, ids: &str, pages: &str, call: &Call) -> Result<Census, Failure> {
-        let mut census = Census::default();
-        let all = self.ids(ids, Which::Lookml, call).await?;
-        census.add_section(self.walked(format!("{pages}?"), call).await?);
         all.into_iter().for_each(|key| census.add(key, Spot::Alone));
-        Ok(census)
+        Ok(())
     }
 
-    async fn whole(&self, kind: &'static Kind, path: &str, call: &Call) -> Result<Census, Failure> {
+    async fn whole(&self, census: &mut Census, kind: &'static Kind, path: &str, call: &Call) -> Result<(), Failure> {
         let body = self.list(path, call).await?;
         let reader = self.reader(kind);
-        let mut census = Census::default();
         for raw in rows(&body, path)? {
-            let key = Node::read(raw.get()).and_then(|node| reader.key_of(&node));
-            let key = key.ok_or_else(|| malformed(path))?;
-            census.add_body(key, raw.get().to_owned());
+            match Node::read(raw.get()).and_then(|node| reader.key_of(&node)) {
+                Some(key) => census.add_body(key, raw.get().to_owned()),
+                None => census.leave_out_nameless(),
+            }
         }
-        Ok(census)
+        Ok(())
     }
 
-    /// Those of a folder in one answer, if they are several; the trash page by page.
-    async fn looks(&self, call: &Call) -> Result<Census, Failure> {
+    /// Those of a folder in one answer; the trash page by page.
+    async fn looks(&self, census: &mut Census, call: &Call) -> Result<(), Failure> {
         let body = self.list("looks?fields=id,folder_id,folder(id)", call).await?;
         let mut by_folder: BTreeMap<String, Vec<Key>> = BTreeMap::new();
         let mut loose = Vec::new();
-        for one in listed(&body, "looks")? {
+        for one in listed_in(census, &body, "looks")? {
             match one.folder {
                 Some(folder) => by_folder.entry(folder).or_default().push(one.key),
                 None => loose.push(one.key),
             }
         }
-        let mut census = Census::default();
         for (folder, keys) in by_folder {
-            add_group(&mut census, format!("folders/{}/looks", escaped(&folder)), keys);
+            add_group(census, format!("folders/{}/looks", escaped(&folder)), keys);
         }
         loose.into_iter().for_each(|key| census.add(key, Spot::Alone));
-        census.add_section(self.walked("looks/search?deleted=true&".into(), call).await?);
-        Ok(census)
+        self.add_trash(census, "looks/search?deleted=true&sorts=id&".into(), call).await
     }
 
-    async fn explores(&self, call: &Call) -> Result<Census, Failure> {
+    async fn explores(&self, census: &mut Census, call: &Call) -> Result<(), Failure> {
         let body = self.list(MODELS, call).await?;
-        let mut census = Census::default();
         for raw in rows(&body, MODELS)? {
             let node = Node::read(raw.get()).ok_or_else(|| malformed(MODELS))?;
             let Some(model) = node.member("name").and_then(Node::word) else { continue };
@@ -221,24 +249,29 @@ impl Looker {
                 }
             }
         }
-        Ok(census)
+        Ok(())
     }
 
     /// That of everything in a folder comes in one answer, found by the metadata of the folder.
-    async fn metadata(&self, call: &Call) -> Result<Census, Failure> {
+    async fn metadata(&self, census: &mut Census, call: &Call) -> Result<(), Failure> {
         let folders = listed(&self.list(&format!("folders?fields={MEMBERS}"), call).await?, "folders")?;
         let above: HashMap<String, String> =
             folders.iter().filter_map(|one| Some((one.key.to_string(), one.metadata.clone()?))).collect();
         let mut all: Vec<Listed> =
             folders.into_iter().map(|one| Listed { folder: one.parent.clone(), ..one }).collect();
-        for path in ["dashboards", "looks", "boards"] {
-            all.extend(Self::seen_of(self.members(path, call).await)?);
+        for name in ["dashboards", "looks", "boards"] {
+            let members = match self.list(&format!("{name}?fields={MEMBERS}"), call).await {
+                Ok(body) => listed(&body, name),
+                Err(failure) => Err(failure),
+            };
+            all.extend(self.seen_of(census, name, members)?);
         }
-        for path in ["dashboards/search?deleted=true&", "looks/search?deleted=true&"] {
-            all.extend(Self::seen_of(self.walk(path, MEMBERS, call).await)?);
+        for name in ["dashboards", "looks"] {
+            let path = format!("{name}/search?deleted=true&sorts=id&fields={MEMBERS}&");
+            let trash = self.walk::<Listed>(&path, call).await.and_then(Walked::whole);
+            all.extend(self.seen_of(census, name, trash)?);
         }
         let mut groups: BTreeMap<String, Vec<Key>> = BTreeMap::new();
-        let mut census = Census::default();
         for Listed { metadata, folder, .. } in all {
             let Some(key) = metadata.map(|metadata| Key::from(metadata.as_str())) else { continue };
             match folder.and_then(|folder| above.get(&folder)) {
@@ -247,100 +280,110 @@ impl Looker {
             }
         }
         for (parent, keys) in groups {
-            add_group(&mut census, format!("content_metadata?parent_id={}", escaped(&parent)), keys);
+            add_group(census, format!("content_metadata?parent_id={}", escaped(&parent)), keys);
         }
-        Ok(census)
+        Ok(())
     }
 
-    async fn members(&self, path: &str, call: &Call) -> Result<Vec<Listed>, Failure> {
-        listed(&self.list(&format!("{path}?fields={MEMBERS}"), call).await?, path)
-    }
-
-    /// What may not be seen has no metadata to be seen, either.
-    fn seen_of(listed: Result<Vec<Listed>, Failure>) -> Result<Vec<Listed>, Failure> {
+    /// What cannot be listed has metadata all the same. Its own stream says so, if there is one.
+    fn seen_of(
+        &self,
+        census: &mut Census,
+        name: &str,
+        listed: Result<Vec<Listed>, Failure>,
+    ) -> Result<Vec<Listed>, Failure> {
         match listed {
-            Err(failure) if is_refusal(failure.kind) => Ok(Vec::new()),
-            listed => listed,
+            Err(failure) if is_end(failure.kind) || self.gateway.is_stopped() => Err(failure),
+            Err(failure) => {
+                if self.mirrors(name) {
+                    census.has_gaps = true;
+                } else {
+                    census.leave_out(name, forbidden(failure));
+                }
+                Ok(Vec::new())
+            }
+            Ok(listed) => Ok(listed),
         }
     }
 
     /// Grants, of content that has its own.
-    async fn access(&self, kind: &'static Kind, call: &Call) -> Result<Census, Failure> {
-        self.read_naming(kind, call).await?;
+    async fn access(&self, census: &mut Census, kind: &'static Kind, call: &Call) -> Result<(), Failure> {
+        self.read_naming(census, kind, call).await?;
         let own: Vec<Key> = {
             let references = self.references();
             references.own_access.iter().filter(|(_, has_own)| **has_own).map(|(key, _)| key.clone()).collect()
         };
-        let asked = own.into_iter().map(|key| async move { self.grants(&key, call).await.map(|list| (list, key)) });
-        let lists: Vec<(Grants, Key)> = stream::iter(asked).buffered(LISTS_AT_ONCE).try_collect().await?;
-        let are_all_refused = lists.iter().all(|(list, _)| matches!(list, Grants::Refused(_)));
-        if let (true, Some((Grants::Refused(failure), _))) = (are_all_refused, lists.last()) {
+        let asked = own.into_iter().map(|key| async move { (self.grants(&key, call).await, key) });
+        let lists: Vec<_> = stream::iter(asked).buffered(LISTS_AT_ONCE).collect().await;
+        if let (true, Some((Err(failure), _))) = (lists.iter().all(|(list, _)| list.is_err()), lists.last()) {
             return Err(failure.clone());
         }
         let reader = self.reader(kind);
-        let mut census = Census::default();
         for (list, metadata) in lists {
-            match list {
-                Grants::Listed(body) => {
-                    for raw in rows(&body, kind.name)? {
-                        let key = Node::read(raw.get()).and_then(|node| reader.key_of(&node));
-                        census.add_body(key.ok_or_else(|| malformed(kind.name))?, raw.get().to_owned());
-                    }
-                }
-                Grants::Refused(failure) => census.add_refused(unnamed(&metadata), failure),
-                Grants::Gone => {}
+            match list.and_then(|body| grants_in(&reader, body.as_deref())) {
+                Ok(grants) => grants.into_iter().for_each(|(key, body)| census.add_body(key, body)),
+                Err(failure) if is_end(failure.kind) || self.gateway.is_stopped() => return Err(failure),
+                Err(failure) => census.leave_out(&format!("content_metadata_id {metadata}"), failure),
             }
         }
-        Ok(census)
+        Ok(())
     }
 
-    async fn grants(&self, metadata: &Key, call: &Call) -> Result<Grants, Failure> {
+    /// None if it is gone with what it is for.
+    async fn grants(&self, metadata: &Key, call: &Call) -> Result<Option<Bytes>, Failure> {
         let id = escaped(&metadata.to_string());
         match self.list(&format!("content_metadata_access?content_metadata_id={id}"), call).await {
-            Ok(body) => Ok(Grants::Listed(body)),
-            Err(failure) if failure.kind == FailureKind::Forbidden => Ok(Grants::Refused(failure)),
-            // Either it is gone with what it is for, or it may not be seen.
             Err(failure) if failure.kind == FailureKind::NotFound => {
                 match self.answer(&format!("content_metadata/{id}"), call).await.map_err(Failure::from) {
-                    Ok(_) => Ok(Grants::Refused(Failure::new(FailureKind::Forbidden, failure.message))),
-                    Err(failure) if is_refusal(failure.kind) => Ok(Grants::Gone),
+                    Ok(_) => Err(forbidden(failure)),
+                    Err(failure) if failure.kind == FailureKind::NotFound => Ok(None),
                     Err(failure) => Err(failure),
                 }
             }
-            Err(failure) => Err(failure),
+            list => list.map(Some),
         }
     }
 
-    async fn merge_queries(&self, kind: &'static Kind, call: &Call) -> Result<Census, Failure> {
-        self.read_naming(kind, call).await?;
-        let mut census = Census::default();
-        self.references().merged.iter().for_each(|key| census.add(key.clone(), Spot::Alone));
-        Ok(census)
-    }
-
-    async fn queries(&self, kind: &'static Kind, call: &Call) -> Result<Census, Failure> {
-        self.read_naming(kind, call).await?;
-        let mut census = Census::default();
+    async fn queries(&self, census: &mut Census, kind: &'static Kind, call: &Call) -> Result<(), Failure> {
+        self.read_naming(census, kind, call).await?;
         for (key, body) in &mut self.references().queries {
             match body.take() {
                 Some(body) => census.add_body(key.clone(), body),
                 None => census.add(key.clone(), Spot::Alone),
             }
         }
-        Ok(census)
+        Ok(())
     }
+}
+
+fn grants_in(reader: &Reader, body: Option<&[u8]>) -> Result<Vec<(Key, String)>, Failure> {
+    let Some(body) = body else { return Ok(Vec::new()) };
+    let what = reader.kind.name;
+    let named = |raw: &RawValue| {
+        let key = Node::read(raw.get()).and_then(|node| reader.key_of(&node));
+        Ok((key.ok_or_else(|| malformed(what))?, raw.get().to_owned()))
+    };
+    rows(body, what)?.into_iter().map(named).collect()
+}
+
+/// What answers 404 and is there may not be seen.
+fn forbidden(failure: Failure) -> Failure {
+    match failure.kind {
+        FailureKind::NotFound => Failure::new(FailureKind::Forbidden, failure.message),
+        _ => failure,
+    }
+}
+
+/// Nothing more is to be had of this account now.
+pub(super) fn is_end(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Credentials | FailureKind::Spent)
 }
 
 pub(super) fn is_refusal(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Forbidden | FailureKind::NotFound)
 }
 
-/// Several in one answer; one by itself.
 fn add_group(census: &mut Census, path: String, keys: Vec<Key>) {
-    if keys.len() == 1 {
-        keys.into_iter().for_each(|key| census.add(key, Spot::Alone));
-        return;
-    }
     let group = Arc::new(Group::new(path, keys.len()));
     keys.into_iter().for_each(|key| census.add(key, Spot::Group(group.clone())));
 }
@@ -350,7 +393,16 @@ pub(super) fn rows<'a>(body: &'a [u8], what: &str) -> Result<Vec<&'a RawValue>, 
     serde_json::from_slice(body).map_err(|_| malformed(what))
 }
 
-fn listed(body: &[u8], what: &str) -> Result<Vec<Listed>, Failure> {
+pub(super) fn listed(body: &[u8], what: &str) -> Result<Vec<Listed>, Failure> {
     let entries: Vec<Entry<'_>> = serde_json::from_slice(body).map_err(|_| malformed(what))?;
     Ok(entries.iter().filter_map(Entry::read).collect())
+}
+
+/// As `listed`; a row without a name is told of.
+fn listed_in(census: &mut Census, body: &[u8], what: &str) -> Result<Vec<Listed>, Failure> {
+    let found = listed(body, what)?;
+    if found.len() < rows(body, what)?.len() {
+        census.leave_out_nameless();
+    }
+    Ok(found)
 }

@@ -25,25 +25,36 @@ impl Kind {
         match self.list {
             List::Access => &["content_metadata"],
             List::MergeQueries => &["dashboards", "lookml_dashboards", "looks"],
-            List::Queries => &["dashboards", "lookml_dashboards", "looks", "merge_queries"],
+            List::Queries => &["dashboards", "lookml_dashboards", "looks", "scheduled_plans", "merge_queries"],
             _ => &[],
         }
     }
 }
 
 impl Looker {
-    /// Reads what names the objects of a type, as far as nobody mirrors it. What may not be seen names nothing.
-    pub(super) async fn read_naming(&self, kind: &'static Kind, call: &Call) -> Result<(), Failure> {
-        for name in kind.named_by().iter().filter(|name| !self.mirrors(name)) {
-            match self.read_unseen(Kind::find(name).expect("a type of ours"), call).await {
-                Err(failure) if is_refusal(failure.kind) => {}
-                read => read?,
+    /// Reads what names the objects of a type, as far as nobody mirrors it.
+    pub(super) async fn read_naming(
+        &self,
+        census: &mut Census,
+        kind: &'static Kind,
+        call: &Call,
+    ) -> Result<(), Failure> {
+        for name in kind.named_by() {
+            let naming = Kind::find(name).expect("a type of ours");
+            if !self.mirrors(name) {
+                match self.read_unseen(naming, call).await {
+                    Err(failure) if is_refusal(failure.kind) => {
+                        census.leave_out(name, Failure::new(FailureKind::Forbidden, failure.message));
+                    }
+                    read => read?,
+                }
             }
+            census.has_gaps |= self.known(naming).is_some_and(|known| known.has_gaps);
         }
         Ok(())
     }
 
-    fn mirrors(&self, name: &str) -> bool {
+    pub(super) fn mirrors(&self, name: &str) -> bool {
         self.streams.iter().any(|spec| spec.name.as_str() == name)
     }
 

@@ -40,6 +40,7 @@ impl Found {
         match kind.list {
             List::PagesAndTrash { .. } | List::Pages { .. } if kind.one == "dashboards" => found.dashboard(node),
             List::Looks => found.query(node),
+            _ if kind.name == "scheduled_plans" => found.query(node),
             List::MergeQueries => {
                 let sources = node.member("source_queries").map(Node::elements).unwrap_or_default();
                 sources.iter().for_each(|source| found.query(source));

@@ -25,6 +25,7 @@ pub struct ApiKey {
 const TRIES: u32 = 4;
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const ASKED_WAIT_MAX: Duration = Duration::from_secs(30);
+const THROTTLED_MAX: Duration = Duration::from_secs(600);
 /// Nobody waits long for a goodbye.
 const LOGOUT_MAX: Duration = Duration::from_secs(3);
 /// When an answer does not say how long a token lasts.
@@ -63,6 +64,10 @@ impl Session {
         self.renew(&mut login).await
     }
 
+    pub(super) async fn is_current(&self, token: &Token) -> bool {
+        self.login.lock().await.as_ref().is_some_and(|login| login.token == *token)
+    }
+
     /// The remote gave 401 for a token: another one, unless somebody has got one already.
     pub(super) async fn refused(&self, token: &Token) -> Result<Token, Failure> {
         let mut login = self.login.lock().await;
@@ -97,17 +102,23 @@ impl Session {
     }
 
     async fn log_in(&self) -> Result<LoginAnswer, Failure> {
-        let mut wait = FIRST_WAIT;
-        for _ in 1..TRIES {
-            match self.log_in_once().await {
-                Err(failure) if failure.kind != FailureKind::Credentials => {
-                    self.clock.sleep(failure.retry_after.unwrap_or(wait).min(ASKED_WAIT_MAX)).await;
-                    wait *= 2;
-                }
+        let (mut wait, mut tries, began) = (FIRST_WAIT, 1, self.clock.moment());
+        loop {
+            let failure = match self.log_in_once().await {
+                Err(failure) if failure.kind != FailureKind::Credentials => failure,
                 answer => return answer,
+            };
+            // Who is asked to wait waits, and is no nearer to giving up.
+            let is_over = match failure.kind {
+                FailureKind::Throttled => self.clock.moment().since(began) >= THROTTLED_MAX,
+                _ => tries >= TRIES,
+            };
+            if is_over {
+                return Err(failure);
             }
+            self.clock.sleep(failure.retry_after.unwrap_or(wait).min(ASKED_WAIT_MAX)).await;
+            (wait, tries) = ((wait * 2).min(ASKED_WAIT_MAX), tries + 1);
         }
-        self.log_in_once().await
     }
 
     async fn log_in_once(&self) -> Result<LoginAnswer, Failure> {
@@ -125,7 +136,11 @@ fn read_login(answer: &Response, now: Timestamp) -> Result<LoginAnswer, Failure>
     match status {
         StatusCode::OK | StatusCode::CREATED => serde_json::from_slice(&answer.body)
             .map_err(|_| Failure::new(FailureKind::Malformed, "the answer to the login is not what was asked for")),
-        StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => {
+        StatusCode::BAD_REQUEST
+        | StatusCode::UNAUTHORIZED
+        | StatusCode::FORBIDDEN
+        | StatusCode::NOT_FOUND
+        | StatusCode::UNPROCESSABLE_ENTITY => {
             let message = format!(
                 "Looker refuses the client id or the secret (status {}): check them, and that base_url is the address \
                  of the API",
@@ -134,11 +149,11 @@ fn read_login(answer: &Response, now: Timestamp) -> Result<LoginAnswer, Failure>
             Err(Failure::new(FailureKind::Credentials, message))
         }
         _ => {
-            let retry_after = match read_status(answer, now) {
-                Reading::Throttled { retry_after } => retry_after,
-                _ => None,
+            let (kind, retry_after) = match read_status(answer, now) {
+                Reading::Throttled { retry_after } => (FailureKind::Throttled, retry_after),
+                _ if status.is_server_error() => (FailureKind::Server, None),
+                _ => (FailureKind::Status, None),
             };
-            let kind = if status.is_server_error() { FailureKind::Server } else { FailureKind::Status };
             Err(Failure { retry_after, ..Failure::new(kind, format!("login: status {}", status.as_u16())) })
         }
     }
@@ -169,9 +184,10 @@ mod tests {
     #[test]
     fn a_refused_key_is_told_from_a_server_in_trouble() {
         assert_eq!(kind_of(200, r#"{"access_token":"t","token_type":"Bearer","expires_in":60}"#), Ok(Some(60)));
-        for refused in [400, 401, 403, 404] {
+        for refused in [400, 401, 403, 404, 422] {
             assert_eq!(kind_of(refused, "{}"), Err(FailureKind::Credentials), "{refused}");
         }
+        assert_eq!(kind_of(429, "Too many requests"), Err(FailureKind::Throttled));
         assert_eq!(kind_of(502, "<html>"), Err(FailureKind::Server));
         assert_eq!(kind_of(200, "<html>"), Err(FailureKind::Malformed));
     }

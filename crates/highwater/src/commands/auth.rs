@@ -52,11 +52,11 @@ async fn dispatch(global: &Global, args: &AuthArgs, settings: &Settings) -> anyh
     }
     let source = settings.config.source(&args.source)?;
     let gmail = source.gmail.as_ref().ok_or_else(|| {
-        Trouble::usage(format!(
-            "source {:?} is of kind {:?}, which needs no credentials",
-            args.source,
-            source.kind.as_str()
-        ))
+        let why = match source.looker {
+            Some(_) => "whose client id and secret come from the configuration or LOOKERSDK_CLIENT_ID and _SECRET",
+            None => "which needs no credentials",
+        };
+        Trouble::usage(format!("source {:?} is of kind {:?}, {why}", args.source, source.kind.as_str()))
     })?;
     let remote = Remote::new(source, gmail)?;
     let credentials = if args.check {

@@ -7,4 +7,5 @@ mod doors;
 mod faults;
 mod kill;
 mod mirror;
+mod strange;
 mod sync;

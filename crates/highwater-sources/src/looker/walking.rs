@@ -1,0 +1,134 @@
+//! Lists that come page by page: on to an empty page, each with the last row of the one before. What fails is made smaller,
+//! down to the row that cannot be listed.
+
+use std::collections::HashSet;
+
+use highwater_core::{Failure, FailureKind, Key};
+use serde_json::value::RawValue;
+
+use super::{Looker, QUICK_RETRIES, listing::rows, reply::is_passing};
+use crate::{Call, Unlisted};
+
+/// Nobody says how much a server gives at once.
+pub(super) const PAGE: usize = 500;
+/// A list that changes at every look is not going to be found in one state.
+const WALKS_MAX: u32 = 3;
+/// By how much less is asked for after a failure.
+const SMALLER: usize = 8;
+/// A list with more rows that fail is one that fails.
+const BAD_ROWS_MAX: usize = 10;
+
+/// A row of a list that is walked.
+pub(super) trait Step: Sized {
+    /// None if it has no name.
+    fn read(raw: &RawValue) -> Option<Self>;
+    fn key(&self) -> &Key;
+}
+
+/// All rows, and those that could not be had.
+pub(super) struct Walked<T> {
+    pub(super) rows: Vec<T>,
+    pub(super) unlisted: Vec<Unlisted>,
+}
+
+impl<T> Walked<T> {
+    /// All of it, or why not.
+    pub(super) fn whole(self) -> Result<Vec<T>, Failure> {
+        match self.unlisted.into_iter().next() {
+            Some(unlisted) => Err(unlisted.failure),
+            None => Ok(self.rows),
+        }
+    }
+}
+
+/// How far a walk has come.
+struct Walk<T> {
+    walked: Walked<T>,
+    seen: HashSet<Key>,
+    /// Rows of the server that are behind it, also those that could not be had.
+    position: usize,
+    limit: usize,
+    /// The last page had as many rows as were asked for, so that the next is asked to show the last of them again.
+    is_full: bool,
+}
+
+impl Looker {
+    /// `path` ends where more can be added to it.
+    pub(super) async fn walk<T: Step>(&self, path: &str, call: &Call) -> Result<Walked<T>, Failure> {
+        for _ in 0..WALKS_MAX {
+            if let Some(walked) = self.walk_from(path, 0, call).await? {
+                return Ok(walked);
+            }
+        }
+        let message = format!("{path}: rows move at every look");
+        Err(Failure::new(FailureKind::Broken, message))
+    }
+
+    /// None if rows moved meanwhile. A short page is not the last: rows that may not be seen can be missing from it.
+    pub(super) async fn walk_from<T: Step>(
+        &self,
+        path: &str,
+        start: usize,
+        call: &Call,
+    ) -> Result<Option<Walked<T>>, Failure> {
+        let walked = Walked { rows: Vec::new(), unlisted: Vec::new() };
+        let mut walk = Walk { walked, seen: HashSet::new(), position: start, limit: PAGE, is_full: false };
+        loop {
+            let overlap = usize::from(walk.is_full && walk.limit > 1);
+            let (limit, offset) = (walk.limit, walk.position - overlap);
+            let page = format!("{path}limit={limit}&offset={offset}");
+            let patience: &[_] = if limit == PAGE || limit == 1 { &QUICK_RETRIES } else { &[] };
+            match self.list_for(&page, patience, call).await {
+                Ok(body) => {
+                    let found = rows(&body, path)?;
+                    if found.is_empty() && overlap == 0 {
+                        return Ok(Some(walk.walked));
+                    }
+                    if !walk.add(&found, overlap, limit) {
+                        return Ok(None);
+                    }
+                }
+                Err(failure) => walk.retreat(failure)?,
+            }
+        }
+    }
+}
+
+impl<T: Step> Walk<T> {
+    /// False if the row that was to be shown again is not there.
+    fn add(&mut self, found: &[&RawValue], overlap: usize, limit: usize) -> bool {
+        let read: Vec<Option<T>> = found.iter().map(|raw| T::read(raw)).collect();
+        let is_known = |row: &Option<T>| row.as_ref().is_some_and(|row| self.seen.contains(row.key()));
+        if overlap > 0 && !read.first().is_some_and(is_known) {
+            return false;
+        }
+        self.position += found.len() - overlap;
+        self.is_full = found.len() == limit;
+        for row in read {
+            match row {
+                Some(row) => {
+                    if self.seen.insert(row.key().clone()) {
+                        self.walked.rows.push(row);
+                    }
+                }
+                None => self.walked.unlisted.push(Unlisted::nameless()),
+            }
+        }
+        true
+    }
+
+    fn retreat(&mut self, failure: Failure) -> Result<(), Failure> {
+        let may_be_the_page = is_passing(failure.kind) || failure.kind == FailureKind::Status;
+        if !may_be_the_page || self.walked.unlisted.len() >= BAD_ROWS_MAX {
+            return Err(failure);
+        }
+        if self.limit > 1 {
+            self.limit = (self.limit / SMALLER).max(1);
+            return Ok(());
+        }
+        self.walked.unlisted.push(Unlisted { part: format!("row {}", self.position), failure });
+        self.position += 1;
+        (self.limit, self.is_full) = (SMALLER, false);
+        Ok(())
+    }
+}
