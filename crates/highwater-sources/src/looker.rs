@@ -73,6 +73,8 @@ pub struct Looker {
     references: Mutex<References>,
     /// What pages have shown of a type and no list has.
     strays: Mutex<HashMap<&'static str, BTreeSet<Key>>>,
+    /// How often a page failed that was to show one object.
+    spoiled: Mutex<HashMap<(&'static str, Key), u32>>,
     /// How the server orders ids, once that is known.
     order: Mutex<Option<Order>>,
 }
@@ -109,6 +111,7 @@ impl Looker {
             censuses: Mutex::default(),
             references: Mutex::default(),
             strays: Mutex::default(),
+            spoiled: Mutex::default(),
             order: Mutex::default(),
         }
     }

@@ -10,6 +10,8 @@ use super::{FindingKind, StreamVerdict, books::Exceptions, rows};
 use crate::{Engine, asking::ask, error::Result, recall::recall};
 
 const PAGE: u32 = 5_000;
+/// Of a key that cannot be had.
+const TRIES: u32 = 3;
 
 pub(super) async fn compare(
     engine: &Engine,
@@ -136,7 +138,15 @@ struct Comparison<'a> {
 impl Comparison<'_> {
     async fn compare(&mut self, keys: &[Key]) -> Result<()> {
         let call = Call::new(Lane::Backfill, Beat::new(self.engine.world.clock.clone()));
-        let answers = match self.engine.source.fetch(&self.spec.name, keys, &call).await {
+        let mut fetched = self.engine.source.fetch(&self.spec.name, keys, &call).await;
+        for _ in 1..TRIES {
+            match &fetched {
+                Err(failure) if keys.len() == 1 && !failure.kind.is_about_account() => {}
+                _ => break,
+            }
+            fetched = self.engine.source.fetch(&self.spec.name, keys, &call).await;
+        }
+        let answers = match fetched {
             Ok(answers) => answers,
             Err(failure) if failure.kind.is_about_account() => return Err(failure.into()),
             // Together they cannot be had: one by one it is known which are not to be had.

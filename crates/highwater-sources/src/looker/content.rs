@@ -32,6 +32,8 @@ const NAMES: &[&str] = &[
 ];
 const VOLATILE: Volatile = Volatile { names: NAMES, more: &[], prefixes: &["avatar_url"] };
 const OF_USERS: Volatile = Volatile { names: NAMES, more: &["sessions"], prefixes: &["avatar_url"] };
+/// A look has its query where it comes alone or with its folder, and not in a page. `query_id` says which it is.
+const OF_LOOKS: Volatile = Volatile { names: NAMES, more: &["query", "url"], prefixes: &["avatar_url"] };
 const OF_DATAGROUPS: Volatile = Volatile { names: NAMES, more: &[], prefixes: &["avatar_url", "trigger"] };
 
 /// Reads the objects of one type.
@@ -120,6 +122,7 @@ impl Reader {
     fn volatile(&self) -> &'static Volatile {
         match self.kind.name {
             "users" => &OF_USERS,
+            "looks" => &OF_LOOKS,
             "datagroups" => &OF_DATAGROUPS,
             _ => &VOLATILE,
         }

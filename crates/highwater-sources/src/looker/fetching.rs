@@ -19,6 +19,9 @@ use crate::{Answer, Call, Fetched, GatewayError, escape::escaped};
 /// Fewer than this that a page has not shown are asked for one by one.
 const FEW: usize = 3;
 
+/// As often as this a page with one object fails before that is asked for by itself.
+const SPOILED_AFTER: u32 = 3;
+
 /// A server may show fewer rows than it is asked for.
 const LOOKS_MAX: u32 = 20;
 
@@ -86,7 +89,7 @@ impl Looker {
                 }
                 // Not to be had together: one by one it is known which can be.
                 Err(GatewayError::Failed(failure)) if is_refusal(failure.kind) => break,
-                Err(GatewayError::Failed(failure)) if missing.len() == 1 && !is_end(failure.kind) => break,
+                Err(GatewayError::Failed(failure)) if self.is_spoiled(kind, &missing, failure.kind) => break,
                 Err(GatewayError::Failed(failure)) => return Err(failure),
             };
             let is_of_use = shown.has_moved || !shown.answers.is_empty();
@@ -150,8 +153,12 @@ impl Looker {
                     Err(GatewayError::Stopped(_)) => return Ok(skipped(found.into_iter().map(|(_, key)| key))),
                     // Not to be had together: one by one it is known which may be seen.
                     Err(GatewayError::Failed(failure)) if is_refusal(failure.kind) => {}
-                    Err(GatewayError::Failed(failure)) if found.len() == 1 && !is_end(failure.kind) => {}
-                    Err(GatewayError::Failed(failure)) => return Err(failure),
+                    Err(GatewayError::Failed(failure)) => {
+                        let keys: Vec<Key> = found.iter().map(|(_, key)| key.clone()).collect();
+                        if !self.is_spoiled(kind, &keys, failure.kind) {
+                            return Err(failure);
+                        }
+                    }
                 }
                 for (body, key) in &mut found {
                     *body = body.take().or_else(|| group.take(key));
@@ -167,6 +174,16 @@ impl Looker {
         let rest: FuturesUnordered<_> = missing.into_iter().map(|key| self.one(kind, census, key, call)).collect();
         answers.extend(rest.collect::<Vec<_>>().await);
         Ok(answers)
+    }
+
+    /// Whether one key is all that is left of a page which cannot be had. A moment's trouble is no reason to read an object
+    /// another way, in which it may look different.
+    fn is_spoiled(&self, kind: &Kind, keys: &[Key], failure: FailureKind) -> bool {
+        let [key] = keys else { return false };
+        let mut spoiled = self.spoiled.lock().expect("no code panics while it holds this lock");
+        let failures = spoiled.entry((kind.name, key.clone())).or_insert(0);
+        *failures += u32::from(!is_end(failure));
+        *failures >= SPOILED_AFTER
     }
 
     /// One object by itself.
