@@ -32,8 +32,19 @@ pub(crate) enum JobEnd {
     },
     /// The run is stopping: what was in hand is committed, the rest was not asked for.
     Interrupted { batch: BatchCounts },
+    /// The operator's allowance is used up: what came is committed, the rest was not asked for.
+    Spent { batch: BatchCounts, rest: Job, failure: Failure },
     /// Somebody else has the segment now.
     LeaseLost,
+}
+
+impl JobEnd {
+    pub(crate) fn batch(&self) -> BatchCounts {
+        match self {
+            JobEnd::Committed { batch, .. } | JobEnd::Interrupted { batch } | JobEnd::Spent { batch, .. } => *batch,
+            JobEnd::LeaseLost => BatchCounts::default(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -85,12 +96,13 @@ impl Worker {
         let mut batch = BatchCounts::default();
         let mut turn = Some(turn);
         let mut marks = work.marks.clone();
+        let mut rest = job.clone();
         loop {
             let look = Look {
                 asked_at: marks.read_at.unwrap_or(self.engine.now()),
                 call: Call { tags: marks.tags.clone(), ..Call::new(job.lane, beat.clone()) },
             };
-            let looked = match self.look(work, job, &look, &mut turn).await {
+            let looked = match self.look(work, &rest, &look, &mut turn).await {
                 Err(JobError::Store(error)) if error.kind == ErrorKind::Fenced => return Ok(self.lost(work)),
                 other => other?,
             };
@@ -99,7 +111,11 @@ impl Worker {
                 work.abandon_job(job);
                 return Ok(JobEnd::Interrupted { batch });
             }
-            if looked.batch.behind == 0 {
+            rest.keys = looked.open;
+            if let Some(failure) = looked.spent {
+                return Ok(JobEnd::Spent { batch, rest, failure });
+            }
+            if rest.keys.is_empty() {
                 break;
             }
             // Somebody else has just stored something, which does not happen for ever.
@@ -128,16 +144,22 @@ impl Worker {
         let mut looked = Looked { left: job.keys.len(), ..Looked::default() };
         let mut parts = self.parts(job, &look.call);
         while let Some(answers) = parts.next().await {
-            let answers = usable(answers.map_err(batch_error)?)?;
+            let answers = answers.map_err(batch_error)?;
             looked.left = looked.left.checked_sub(answers.len()).ok_or_else(miscounted)?;
             if looked.left == 0 {
                 drop(turn.take());
             }
+            let answers = looked.usable(answers)?;
+            let keys: Vec<Key> = answers.iter().map(|answer| answer.key.clone()).collect();
             let sorted = self.judge(work, answers);
             looked.skipped |= sorted.skipped;
-            let is_whole = looked.left == 0 && !looked.skipped && looked.batch.behind == 0;
+            let is_whole = looked.left == 0 && !looked.skipped && looked.open.is_empty();
             let cursor = if is_whole { work.cursor_after(job) } else { None };
-            looked.batch.add(&self.commit_part(work, sorted, look.asked_at, cursor).await?);
+            let batch = self.commit_part(work, sorted, look.asked_at, cursor).await?;
+            looked.batch.add(&batch);
+            if batch.behind > 0 {
+                looked.open.extend(keys);
+            }
         }
         if looked.left == 0 { Ok(looked) } else { Err(miscounted()) }
     }
@@ -396,11 +418,6 @@ impl Worker {
     }
 }
 
-/// The account cannot be used any more, or may not.
-fn is_end(kind: FailureKind) -> bool {
-    matches!(kind, FailureKind::Credentials | FailureKind::Spent)
-}
-
 const TOO_MANY: &str = "gone, as is more than what is left of its kind: deleted, or hidden from this account";
 
 /// Each waits for the disk, or for a store far away.
@@ -441,17 +458,29 @@ struct Looked {
     left: usize,
     /// Some keys were not asked for.
     skipped: bool,
+    /// Keys that are to be asked for again.
+    open: Vec<Key>,
+    /// Why some were not asked for, if the operator allows no more.
+    spent: Option<Failure>,
 }
 
-/// Answers none of which says that the account cannot be used.
-fn usable(answers: Vec<Answer>) -> Result<Vec<Answer>, JobError> {
-    let unusable = answers.iter().find_map(|answer| match &answer.fetched {
-        Fetched::Failed(failure) if is_end(failure.kind) => Some(failure),
-        _ => None,
-    });
-    match unusable {
-        Some(failure) => Err(JobError::Account(failure.clone())),
-        None => Ok(answers),
+impl Looked {
+    /// Answers that say something of their keys. An account that cannot be used is the end of all.
+    fn usable(&mut self, answers: Vec<Answer>) -> Result<Vec<Answer>, JobError> {
+        let mut usable = Vec::with_capacity(answers.len());
+        for answer in answers {
+            match answer.fetched {
+                Fetched::Failed(failure) if failure.kind == FailureKind::Credentials => {
+                    return Err(JobError::Account(failure));
+                }
+                Fetched::Failed(failure) if failure.kind == FailureKind::Spent => {
+                    self.open.push(answer.key);
+                    self.spent = Some(failure);
+                }
+                _ => usable.push(answer),
+            }
+        }
+        Ok(usable)
     }
 }
 

@@ -48,6 +48,7 @@ pub(crate) struct MailConfig {
     /// Of the whole store: all mailboxes that say something say the same.
     pub(crate) shards: Option<Sharding>,
     pub(crate) backfill_days: Option<u32>,
+    pub(crate) max_bytes_day: Option<u64>,
     pub(crate) poll_every: Duration,
 }
 
@@ -101,8 +102,17 @@ fn parse_mail(section: &mut Reader) -> Result<MailConfig, String> {
         quota: section.word("quota")?.unwrap_or(Quota::Auto),
         shards: section.read("shards", SHARDS, parse_shards)?,
         backfill_days: section.whole("backfill_days")?,
+        max_bytes_day: section.read("max_bytes_day", BYTES_DAY, parse_bytes_day)?,
         poll_every: section.duration("poll_every")?.unwrap_or(POLL_EVERY),
     })
+}
+
+const BYTES_DAY: &str = "a size of at least 1MB such as \"2GB\"";
+/// Lists alone take up some of it.
+const BYTES_DAY_MIN: u64 = 1_000_000;
+
+fn parse_bytes_day(value: &Value) -> Option<u64> {
+    parse_size(value.as_str()?).filter(|bytes| *bytes >= BYTES_DAY_MIN)
 }
 
 const SHARDS: &str = "\"none\", \"year\" or a size of at least 1MB such as \"2GB\"";
@@ -141,7 +151,7 @@ mod tests {
         let gmail = parsed(
             "account = 'ann@example.com'\norg = 'acme'\nbase_url = 'http://b'\ntoken_url = 'http://t'\n\
              auth_url = 'http://a'\nclient_id = 'id'\nclient_secret_env = 'S'\ninclude = ['spam', 'chats']\n\
-             quota = 'old'\nshards = '2GB'\nbackfill_days = 30\npoll_every = '1m'",
+             quota = 'old'\nshards = '2GB'\nbackfill_days = 30\nmax_bytes_day = '500MB'\npoll_every = '1m'",
         )
         .unwrap();
         assert_eq!((gmail.org.as_str(), gmail.base_url.as_str()), ("acme", "http://b"));
@@ -152,6 +162,7 @@ mod tests {
         );
         assert_eq!(gmail.mail.shards, Some(Sharding::Size(2_000_000_000)));
         assert_eq!((gmail.mail.backfill_days, gmail.mail.poll_every), (Some(30), Duration::from_secs(60)));
+        assert_eq!(gmail.mail.max_bytes_day, Some(500_000_000));
     }
 
     #[test]
@@ -166,6 +177,10 @@ mod tests {
         for odd in ["'month'", "'999KB'", "2024"] {
             let expected = "sources.mail.shards: expected \"none\", \"year\" or a size of at least 1MB";
             assert!(said(&format!("shards = {odd}")).starts_with(expected), "{odd}");
+        }
+        for odd in ["'2 GB'", "'999KB'", "'0MB'", "'unlimited'", "2000000000"] {
+            let expected = "sources.mail.max_bytes_day: expected a size of at least 1MB such as \"2GB\", found";
+            assert!(said(&format!("max_bytes_day = {odd}")).starts_with(expected), "{odd}");
         }
         let both = said("client_secret = 'canary'\nclient_secret_env = 'X'");
         assert!(both.contains("give one of") && !both.contains("canary"), "{both}");
