@@ -20,7 +20,7 @@ fn keys(size: &str) -> String {
 #[test]
 fn a_run_ends_before_the_budget_is_passed_and_goes_on_when_there_is_more() {
     let desk = Desk::new(Sim::gmail_planned(MESSAGES, PLAN), &keys("1MB"));
-    let why = desk.sync().exits(3).out;
+    let why = desk.home.run(&["sync", "mail"]).exits(3).out;
     assert!(why.contains("max_bytes_day") && why.contains("UTC to go on"), "{why}");
     let (got, bytes) = (desk.gets(), desk.sim.stats()["body_bytes"].as_u64().unwrap());
     assert!(bytes <= MOST + MOST / 10 && bytes > MOST / 2, "{bytes} bytes");
