@@ -1,4 +1,6 @@
-//! One job: fetch outside any transaction, judge every answer, then one commit.
+//! One job: fetch outside any transaction, judge every answer, then one commit, or several for a long one.
+
+mod parts;
 
 use std::{sync::Arc, time::Duration};
 
@@ -92,35 +94,25 @@ impl Worker {
         Worker { engine, stream, guard, turns: Turns::new(keys), second_look: SecondLook::ByMark }
     }
 
-    pub(crate) async fn run(&self, work: &SegmentWork, job: &Job, beat: &Beat, turn: Turn) -> Result<JobEnd, JobError> {
-        let mut batch = BatchCounts::default();
-        let mut turn = Some(turn);
-        let mut marks = work.marks.clone();
-        let mut rest = job.clone();
-        loop {
-            let look = Look {
-                asked_at: marks.read_at.unwrap_or(self.engine.now()),
-                call: Call { tags: marks.tags.clone(), ..Call::new(job.lane, beat.clone()) },
-            };
-            let looked = match self.look(work, &rest, &look, &mut turn).await {
-                Err(JobError::Store(error)) if error.kind == ErrorKind::Fenced => return Ok(self.lost(work)),
-                other => other?,
-            };
-            batch.add(&looked.batch);
-            if looked.skipped {
-                work.abandon_job(job);
-                return Ok(JobEnd::Interrupted { batch });
-            }
-            rest.keys = looked.open;
-            if let Some(failure) = looked.spent {
-                return Ok(JobEnd::Spent { batch, rest, failure });
-            }
-            if rest.keys.is_empty() {
-                break;
-            }
-            // Somebody else has just stored something, which does not happen for ever.
-            marks = marks.unshown();
-            self.engine.world.clock.sleep(ASK_AGAIN).await;
+    pub(crate) async fn run(
+        &self,
+        work: &Arc<SegmentWork>,
+        job: &Job,
+        beat: &Beat,
+        turn: Turn,
+    ) -> Result<JobEnd, JobError> {
+        let Looked { batch, skipped, open, spent, .. } = match self.settle_job(work, job, beat, turn).await {
+            Err(JobError::Store(error)) if error.kind == ErrorKind::Fenced => return Ok(self.lost(work)),
+            settled => settled?,
+        };
+        if skipped {
+            work.abandon_job(job);
+            return Ok(JobEnd::Interrupted { batch });
+        }
+        if let Some(failure) = spent {
+            let mut rest = job.clone();
+            rest.keys = open;
+            return Ok(JobEnd::Spent { batch, rest, failure });
         }
         let mut more = Vec::new();
         if work.finish_job(job) {
@@ -130,6 +122,29 @@ impl Worker {
             }
         }
         Ok(JobEnd::Committed { batch, closed: None, more })
+    }
+
+    /// Looks until no key is open, or none may be asked for any more.
+    async fn settle(&self, work: &SegmentWork, job: &Job, beat: &Beat, turn: Turn) -> Result<Looked, JobError> {
+        let mut batch = BatchCounts::default();
+        let mut turn = Some(turn);
+        let mut marks = work.marks.clone();
+        let mut rest = job.clone();
+        loop {
+            let look = Look {
+                asked_at: marks.read_at.unwrap_or(self.engine.now()),
+                call: Call { tags: marks.tags.clone(), ..Call::new(job.lane, beat.clone()) },
+            };
+            let looked = self.look(work, &rest, &look, &mut turn).await?;
+            batch.add(&looked.batch);
+            if looked.skipped || looked.spent.is_some() || looked.open.is_empty() {
+                return Ok(Looked { batch, ..looked });
+            }
+            // Somebody else has just stored something, which does not happen for ever.
+            rest.keys = looked.open;
+            marks = marks.unshown();
+            self.engine.world.clock.sleep(ASK_AGAIN).await;
+        }
     }
 
     /// One look at the keys of a job: what comes is written, part by part if memory is short. The turn ends with the
@@ -150,15 +165,18 @@ impl Worker {
                 drop(turn.take());
             }
             let answers = looked.usable(answers)?;
+            if answers.is_empty() {
+                continue;
+            }
             let keys: Vec<Key> = answers.iter().map(|answer| answer.key.clone()).collect();
             let sorted = self.judge(work, answers);
             looked.skipped |= sorted.skipped;
-            let is_whole = looked.left == 0 && !looked.skipped && looked.open.is_empty();
-            let cursor = if is_whole { work.cursor_after(job) } else { None };
+            let cursor = if looked.is_whole() { work.cursor_after(job) } else { None };
             let batch = self.commit_part(work, sorted, look.asked_at, cursor).await?;
             looked.batch.add(&batch);
-            if batch.behind > 0 {
-                looked.open.extend(keys);
+            match batch.behind {
+                0 => work.note_settled(job, keys),
+                _ => looked.open.extend(keys),
             }
         }
         if looked.left == 0 { Ok(looked) } else { Err(miscounted()) }
@@ -465,6 +483,22 @@ struct Looked {
 }
 
 impl Looked {
+    fn is_whole(&self) -> bool {
+        self.left == 0 && !self.skipped && self.open.is_empty()
+    }
+
+    /// Two looks at different keys as one.
+    fn and(mut self, other: Looked) -> Looked {
+        self.batch.add(&other.batch);
+        self.open.extend(other.open);
+        Looked {
+            left: self.left + other.left,
+            skipped: self.skipped || other.skipped,
+            spent: self.spent.or(other.spent),
+            ..self
+        }
+    }
+
     /// Answers that say something of their keys. An account that cannot be used is the end of all.
     fn usable(&mut self, answers: Vec<Answer>) -> Result<Vec<Answer>, JobError> {
         let mut usable = Vec::with_capacity(answers.len());

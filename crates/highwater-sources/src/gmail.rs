@@ -321,7 +321,7 @@ fn stream(table: &'static Table) -> StreamSpec {
         vanished: Some(schema::DELETED),
         policy: StreamPolicy {
             segment_size: 30 * DAY,
-            job_size: 25,
+            job_size: 300,
             dead_letters: DeadLetterPolicy::Pass,
             absence: ABSENCE,
             settled_behind: 0,

@@ -131,6 +131,7 @@ impl Dispatcher {
     /// A batch that failed as a whole is tried again, then halved until the failure is one key.
     fn try_again(&mut self, running: Running, failure: Failure) {
         let Running { work, mut job, .. } = running;
+        work.leave_out_settled(&mut job);
         job.failures += 1;
         match after_failure(job.keys.len(), job.failures) {
             AfterFailure::TryAgain => self.ready.push(work, job),

@@ -7,7 +7,7 @@ use highwater_store::Sharding;
 use secrecy::SecretString;
 use toml::Value;
 
-use super::{reader::Reader, units::parse_size};
+use super::{reader::Reader, source::Limits, units::parse_size};
 
 const BASE_URL: &str = "https://gmail.googleapis.com";
 const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
@@ -53,7 +53,8 @@ pub(crate) struct MailConfig {
 }
 
 /// `base_url` is read with what all sources have.
-pub(super) fn parse(section: &mut Reader, base_url: Option<String>) -> Result<GmailConfig, String> {
+pub(super) fn parse(section: &mut Reader, base_url: Option<String>, limits: &Limits) -> Result<GmailConfig, String> {
+    check_limits(section, limits)?;
     let path = section.path_of("account");
     let account = section.string("account")?.ok_or_else(|| format!("{path} is missing: the address of the mailbox"))?;
     if !is_address(&account) {
@@ -63,6 +64,18 @@ pub(super) fn parse(section: &mut Reader, base_url: Option<String>) -> Result<Gm
     let base_url = base_url.unwrap_or_else(|| BASE_URL.into());
     let (oauth, mail) = (parse_oauth(section)?, parse_mail(section)?);
     Ok(GmailConfig { account, org, base_url, oauth, mail })
+}
+
+/// A job of fewer messages is not worth its bookkeeping; one of more than a page of a list holds up what comes after it.
+const JOB_MIN: usize = 200;
+pub(super) const JOB_MAX: u64 = 500;
+
+fn check_limits(section: &Reader, limits: &Limits) -> Result<(), String> {
+    let path = section.path_of("limits.job");
+    match limits.job {
+        Some(job) if job < JOB_MIN => Err(format!("{path}: {job} is too small, at least {JOB_MIN} messages a job")),
+        _ => Ok(()),
+    }
 }
 
 fn is_address(text: &str) -> bool {
@@ -181,6 +194,14 @@ mod tests {
         for odd in ["'2 GB'", "'999KB'", "'0MB'", "'unlimited'", "2000000000"] {
             let expected = "sources.mail.max_bytes_day: expected a size of at least 1MB such as \"2GB\", found";
             assert!(said(&format!("max_bytes_day = {odd}")).starts_with(expected), "{odd}");
+        }
+        let job = |job: u32| said(&format!("[sources.mail.limits]\njob = {job}"));
+        assert_eq!(job(199), "sources.mail.limits.job: 199 is too small, at least 200 messages a job");
+        for large in [501, 1_001] {
+            assert_eq!(job(large), format!("sources.mail.limits.job: {large} is too large, at most 500"));
+        }
+        for fits in [200, 500] {
+            assert!(parsed(&format!("{account}[sources.mail.limits]\njob = {fits}")).is_ok(), "{fits}");
         }
         let both = said("client_secret = 'canary'\nclient_secret_env = 'X'");
         assert!(both.contains("give one of") && !both.contains("canary"), "{both}");
