@@ -6,7 +6,7 @@ use std::sync::Arc;
 use highwater_sources::Beat;
 use tokio::task::{JoinError, JoinSet};
 
-use super::{JobError, Looked, Sorted, Worker};
+use super::{JobError, Sorted, Worker, looking::Looked};
 use crate::{
     turns::Turn,
     work::{Job, SegmentWork},

@@ -11,7 +11,7 @@ use crate::support::{Service, Sim};
 const MOST: u64 = 1_000_000;
 /// About 27 KB each as an answer.
 const MESSAGES: u32 = 90;
-const PLAN: &str = "[size]\nsize_kb = 20\n[latency]\nfixed_ms = 5\n";
+const PLAN: &str = "[size]\nsize_kb = 20\n[latency]\nfixed_ms = 5\n[body]\ngzip = false\n";
 
 fn keys(size: &str) -> String {
     format!("max_bytes_day = \"{size}\"\n{FAST}")
