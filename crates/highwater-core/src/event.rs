@@ -87,6 +87,11 @@ pub enum Event {
     Waiting {
         until: Timestamp,
     },
+    /// The operator's allowance is used up; there is more then.
+    Spent {
+        until: Timestamp,
+    },
+    SpentOver,
     StoreTrouble {
         error: String,
     },

@@ -37,7 +37,7 @@ word! {
         /// The account cannot be used: its credentials are missing, expired or refused, and nobody but a person can mend
         /// that. Never a strike against a key.
         Credentials = "credentials",
-        /// The operator's allowance of calls is used up. Never a strike against a key.
+        /// The operator's allowance of calls or bytes is used up. Never a strike against a key.
         Spent = "spent",
         /// Our own work on the key broke: a panic, a row the store refuses.
         Internal = "internal",
@@ -73,7 +73,7 @@ impl FailureKind {
 pub struct Failure {
     pub kind: FailureKind,
     pub message: String,
-    /// How long the remote asked to be left alone.
+    /// How long the remote asked to be left alone, or until the operator allows more.
     pub retry_after: Option<Duration>,
 }
 

@@ -2,6 +2,7 @@
 
 mod account;
 mod alert;
+mod downloads;
 mod edit;
 mod event;
 mod failure;
@@ -29,6 +30,7 @@ pub use alert::{
     AlertBook, AlertChange, AlertState, CatchupSignals, Condition, ControlSignals, ItemSignals, LiveSignals, OpenAlert,
     Severity, Signals,
 };
+pub use downloads::Downloads;
 pub use edit::{Edit, Otherwise, Tiding, list, texts};
 pub use event::{BatchCounts, Event, Observer};
 pub use failure::{Failure, FailureKind};

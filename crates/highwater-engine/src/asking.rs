@@ -19,7 +19,7 @@ pub(crate) async fn ask<T>(
             match question(&call).await {
                 Ok(answer) => return Ok(Ok(answer)),
                 Err(failure) if failure.kind == FailureKind::Spent => {
-                    return Ok(Err(DrainEnd::Spent { why: failure.message }));
+                    return Ok(Err(DrainEnd::spent(failure, engine.now())));
                 }
                 Err(failure) if !may_retry(engine, &failure, began) => return Err(EngineError::from(failure)),
                 Err(failure) => {

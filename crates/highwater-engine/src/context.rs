@@ -131,6 +131,8 @@ pub fn describe(error: &dyn std::error::Error) -> String {
     text
 }
 
+const PART: usize = 25;
+
 /// The stream a run works on.
 pub(crate) struct StreamContext {
     pub(crate) id: StreamId,
@@ -170,6 +172,15 @@ impl StreamContext {
         match self.spec.density {
             Density::Snapshot(_) => settings.sizes.in_flight as usize + 8,
             _ => settings.jobs_max(self.policy.job_size),
+        }
+    }
+
+    /// Keys of a job that are committed together. What a remote lists may be large and slow to come; what came of it is
+    /// not to wait for hundreds of others.
+    pub(crate) fn part_size(&self) -> usize {
+        match self.spec.density {
+            Density::Sparse => PART,
+            _ => usize::MAX,
         }
     }
 

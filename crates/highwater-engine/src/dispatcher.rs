@@ -8,6 +8,7 @@ mod jobs;
 mod outage;
 mod ready;
 mod snapshot;
+mod spent;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -17,7 +18,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    AlertBook, BatchCounts, Event, FailureKind, KeySet, Moment, Purpose, SegmentId, Span, Timestamp, WorkerId,
+    AlertBook, BatchCounts, Event, Failure, FailureKind, KeySet, Moment, Purpose, SegmentId, Span, Timestamp, WorkerId,
 };
 use highwater_sources::{Density, Discovered, Tags};
 use highwater_store::{Claim, Claimed, StoreError, Wanted};
@@ -38,6 +39,7 @@ use ahead::Ahead;
 use idle::Idle;
 use jobs::Running;
 use ready::Ready;
+use spent::Spent;
 
 /// A claimed segment and the jobs it was cut into.
 type Prepared = (Arc<SegmentWork>, Vec<Job>);
@@ -65,10 +67,18 @@ pub(crate) enum DrainEnd {
     Outage {
         kind: Option<FailureKind>,
     },
-    /// The operator's allowance of calls is used up.
+    /// The operator's allowance of calls or bytes is used up.
     Spent {
         why: String,
+        /// When there is more, if that is known.
+        until: Option<Timestamp>,
     },
+}
+
+impl DrainEnd {
+    pub(crate) fn spent(failure: Failure, now: Timestamp) -> DrainEnd {
+        DrainEnd::Spent { why: failure.message, until: failure.retry_after.map(|wait| now + wait) }
+    }
 }
 
 pub(crate) struct Dispatcher {
@@ -86,9 +96,10 @@ pub(crate) struct Dispatcher {
     ahead: Ahead,
     /// Nothing could be claimed; ask again then.
     claim_again_at: Option<Moment>,
-    probing: Option<BoxFuture<'static, Result<(), highwater_core::Failure>>>,
+    probing: Option<BoxFuture<'static, Result<(), Failure>>>,
     head_deadline: Option<Moment>,
     panics_in_row: u32,
+    spent: Option<Spent>,
     alerts: AlertBook,
     refusals: RefusalWatch,
     duties: DutyWatch,
@@ -133,6 +144,7 @@ impl Dispatcher {
             probing: None,
             head_deadline: None,
             panics_in_row: 0,
+            spent: None,
             alerts: AlertBook::default(),
             refusals,
             totals: BatchCounts::default(),
@@ -148,7 +160,7 @@ impl Dispatcher {
     pub(crate) async fn drain(&mut self, scope: Scope) -> Result<DrainEnd> {
         let ended = match self.work(scope).await {
             Err(EngineError::Remote(failure)) if failure.kind == FailureKind::Spent => {
-                Ok(DrainEnd::Spent { why: failure.message })
+                Ok(DrainEnd::spent(failure, self.worker.engine.now()))
             }
             ended => ended,
         };
@@ -182,6 +194,9 @@ impl Dispatcher {
         let clock = self.worker.engine.world.clock.clone();
         let (turns, news) = (self.worker.turns.clone(), self.news.clone());
         loop {
+            if let Some(end) = self.allowance_over(scope) {
+                return Ok(end);
+            }
             self.start_jobs();
             self.start_claim();
             self.start_probe().await?;
@@ -193,6 +208,7 @@ impl Dispatcher {
                 Idle::Wait(until) => Some(until),
                 Idle::Done => return Ok(DrainEnd::Done),
             };
+            let wake = [wake, self.allowance_at()].into_iter().flatten().min();
             tokio::select! {
                 biased;
                 () = stop.asked() => return Ok(DrainEnd::Stopped),
@@ -230,7 +246,7 @@ impl Dispatcher {
 
     /// Claims ahead of need, so that workers never wait for it.
     fn start_claim(&mut self) {
-        if self.claiming.is_some() || self.claim_again_at.is_some() {
+        if self.claiming.is_some() || self.claim_again_at.is_some() || self.spent.is_some() {
             return;
         }
         let wanted = self.ahead.wants(self.ready.len(), self.open.len()).or_else(|| self.wants_new());
@@ -282,7 +298,7 @@ impl Dispatcher {
                 biased;
                 joined = self.tasks.join_next() => match joined {
                     None => break,
-                    Some(Ok(Ok(JobEnd::Committed { batch, .. } | JobEnd::Interrupted { batch }))) => self.totals.add(&batch),
+                    Some(Ok(Ok(end))) => self.totals.add(&end.batch()),
                     // The run ends for another reason already; what these jobs held is fetched again.
                     Some(_) => {}
                 },

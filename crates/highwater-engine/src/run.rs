@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use highwater_core::{BatchCounts, ExceptionState, Timestamp};
+use highwater_core::{BatchCounts, Downloads, ExceptionState, Timestamp};
 use highwater_sources::Allowance;
-use highwater_store::{ErrorKind, RunEnd, RunOutcome, RunStart, RunTallies, StoreError};
+use highwater_store::{DownloadNote, ErrorKind, RunEnd, RunOutcome, RunStart, RunTallies, StoreError};
 
 use crate::{Engine, StreamStatus, error::Result};
 
@@ -22,6 +22,7 @@ impl RunLog {
         let id = engine.world.entropy.id();
         let workers = engine.settings.sizes.in_flight;
         count_month(engine).await?;
+        count_day(engine).await?;
         let start = RunStart { id: id.clone(), source: engine.name.clone(), command, workers, at: engine.now() };
         engine.steady(|| engine.store.begin_run(&start)).await?;
         let requests_before = engine.source.gateway().traffic().requests;
@@ -45,16 +46,45 @@ impl RunLog {
         self.items += batch.stored() + batch.missing + batch.excluded;
     }
 
-    /// Where calls are counted over runs, a process that dies may not take its own with it.
+    /// Where calls or bytes are counted over runs, a process that dies may not take its own with it.
     pub(crate) async fn keep_counting<T>(&self) -> T {
-        if self.engine.source.allowance().is_none_or(|allowance| !allowance.has_month()) {
+        let has_month = self.engine.source.allowance().is_some_and(Allowance::has_month);
+        if !has_month && self.engine.source.gateway().budget().is_none() {
             return std::future::pending().await;
         }
+        let mut told = Downloads::default();
         loop {
             self.engine.world.clock.sleep(COUNT_EVERY).await;
             // The next one tells the same.
-            self.engine.store.note_requests(&self.id, self.requests()).await.ok();
+            if has_month {
+                self.engine.store.note_requests(&self.id, self.requests()).await.ok();
+            }
+            told = self.tell_downloads(&told).await.unwrap_or(told);
+            if self.engine.store.is_shared() {
+                self.hear_downloads().await.ok();
+            }
         }
+    }
+
+    /// Notes what this run has downloaded, unless it is as it was told last.
+    async fn tell_downloads(&self, told: &Downloads) -> Result<Downloads, StoreError> {
+        let now = self.engine.now();
+        let downloads = self.engine.source.gateway().budget().map(|budget| budget.own(now)).unwrap_or_default();
+        if downloads != *told {
+            let (source, run) = (self.engine.name.clone(), self.id.clone());
+            let note = DownloadNote { source, run, downloads: downloads.clone(), now };
+            self.engine.store.note_downloads(&note).await?;
+        }
+        Ok(downloads)
+    }
+
+    async fn hear_downloads(&self) -> Result<(), StoreError> {
+        let Some(budget) = self.engine.source.gateway().budget() else { return Ok(()) };
+        let since = Downloads::counted_since(self.engine.now());
+        let all = self.engine.store.downloads_since(&self.engine.name, since).await?;
+        let others = all.into_iter().filter(|download| download.run != self.id);
+        budget.note_others(others.map(|download| (download.hour, download.bytes)).collect());
+        Ok(())
     }
 
     pub(crate) async fn end(&mut self, outcome: RunOutcome) -> Result<()> {
@@ -73,7 +103,11 @@ impl RunLog {
         };
         match outcome {
             RunOutcome::Failed => self.note_failed(&end).await?,
-            _ => engine.steady(|| engine.store.end_run(&end)).await?,
+            _ => {
+                let told = Downloads::default();
+                engine.steady(|| self.tell_downloads(&told)).await?;
+                engine.steady(|| engine.store.end_run(&end)).await?;
+            }
         }
         Ok(())
     }
@@ -83,7 +117,7 @@ impl RunLog {
     async fn note_failed(&self, end: &RunEnd) -> Result<(), StoreError> {
         tokio::select! {
             biased;
-            noted = self.engine.store.end_run(end) => noted,
+            noted = async { self.tell_downloads(&Downloads::default()).await?; self.engine.store.end_run(end).await } => noted,
             () = self.engine.world.clock.sleep(FAILED_PATIENCE) => {
                 Err(StoreError::new(ErrorKind::Unavailable, "noting the end of a run that failed"))
             }
@@ -100,6 +134,15 @@ async fn count_month(engine: &Engine) -> Result<()> {
     let since = month_of(engine.now());
     let spent = engine.steady(|| engine.store.requests_since(&engine.name, since)).await?;
     allowance.note_before(spent);
+    Ok(())
+}
+
+/// What earlier runs, and those of other processes, have downloaded within a day.
+async fn count_day(engine: &Engine) -> Result<()> {
+    let Some(budget) = engine.source.gateway().budget() else { return Ok(()) };
+    let since = Downloads::counted_since(engine.now());
+    let all = engine.steady(|| engine.store.downloads_since(&engine.name, since)).await?;
+    budget.begin(all.into_iter().map(|download| (download.hour, download.bytes)).collect());
     Ok(())
 }
 

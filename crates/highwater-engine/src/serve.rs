@@ -96,9 +96,16 @@ impl Engine {
     pub async fn serve(&self, request: &ServeRequest) -> Result<()> {
         let mut run = RunLog::begin(self, "serve").await?;
         let owner = self.world.entropy.worker_id();
-        let served = match self.source.changes() {
-            Some(changes) => self.serve_record(&owner, changes, request).await,
-            None => self.serve_as(&owner, request).await,
+        let serve = async {
+            match self.source.changes() {
+                Some(changes) => self.serve_record(&owner, changes, request).await,
+                None => self.serve_as(&owner, request).await,
+            }
+        };
+        let served = tokio::select! {
+            biased;
+            served = serve => served,
+            never = run.keep_counting() => never,
         };
         crate::account::leave(self, &owner).await;
         let (outcome, batch) = match &served {

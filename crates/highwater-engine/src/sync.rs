@@ -70,8 +70,8 @@ pub enum Left {
     GateClosed { until: Timestamp },
     /// The remote does not answer.
     Outage { kind: Option<FailureKind> },
-    /// The operator's allowance of calls is used up.
-    Spent { why: String },
+    /// The operator's allowance of calls or bytes is used up, until then if that is known.
+    Spent { why: String, until: Option<Timestamp> },
 }
 
 impl Ending {
@@ -316,7 +316,7 @@ impl<'a> Run<'a> {
             (DrainEnd::Done, _) if status.complete => Ending::Complete,
             (DrainEnd::Done, _) => Ending::Incomplete(Left::Exceptions { next_retry_at: status.next_retry_at }),
             (DrainEnd::Outage { kind }, _) => Ending::Incomplete(Left::Outage { kind }),
-            (DrainEnd::Spent { why }, _) => Ending::Incomplete(Left::Spent { why }),
+            (DrainEnd::Spent { why, until }, _) => Ending::Incomplete(Left::Spent { why, until }),
             (DrainEnd::GateClosed { until }, _) => {
                 let wait = until.since(self.engine.world.clock.moment());
                 Ending::Incomplete(Left::GateClosed { until: self.engine.now() + wait })

@@ -43,6 +43,13 @@ impl Turns {
     }
 }
 
+impl Turn {
+    /// The turn of some of the keys, which may end before that of the others.
+    pub(crate) fn split(&mut self, keys: usize) -> Turn {
+        Turn { keys: self.keys.as_mut().and_then(|held| held.split(keys)), over: self.over.clone() }
+    }
+}
+
 impl Drop for Turn {
     fn drop(&mut self) {
         drop(self.keys.take());

@@ -23,6 +23,15 @@ pub(crate) struct Job {
     pub(crate) failures: u32,
     /// The batch is one key, and this is known of it without asking again.
     pub(crate) blame: Option<Failure>,
+    /// Some of the keys of a job, which is finished with all of its parts.
+    is_part: bool,
+}
+
+impl Job {
+    pub(crate) fn part(&self, keys: &[Key]) -> Job {
+        let Job { id, start, lane, failures, .. } = *self;
+        Job { id, start, keys: keys.to_vec(), lane, failures, blame: None, is_part: true }
+    }
 }
 
 /// What the remote is shown of stored bodies, and since when those may be others.
@@ -89,6 +98,8 @@ struct WorkState {
     open_starts: BTreeSet<i64>,
     /// Keys are positions. A name may look like a number, and is none.
     is_placed: bool,
+    /// Keys of jobs whose other parts are not done.
+    settled: BTreeSet<Key>,
     /// Keys were left untried; the segment cannot be closed now.
     unfinished: bool,
     lost: bool,
@@ -198,7 +209,7 @@ impl SegmentWork {
     pub(crate) fn cursor_after(&self, job: &Job) -> Option<Position> {
         let state = self.lock();
         // What closes a snapshot is the second list, not its last job.
-        if self.snapshot.is_some() {
+        if self.snapshot.is_some() || job.is_part {
             return None;
         }
         if job.start.is_none() && state.open_jobs.iter().any(|open| *open != job.id) {
@@ -206,6 +217,19 @@ impl SegmentWork {
         }
         let next = state.open_starts.iter().find(|start| Some(**start) != job.start);
         Some(next.map_or(self.span.end(), |start| Position(*start)))
+    }
+
+    /// Keys of a part are committed.
+    pub(crate) fn note_settled(&self, job: &Job, keys: Vec<Key>) {
+        if job.is_part {
+            self.lock().settled.extend(keys);
+        }
+    }
+
+    /// What is left of a job that is to be run again.
+    pub(crate) fn leave_out_settled(&self, job: &mut Job) {
+        let state = self.lock();
+        job.keys.retain(|key| !state.settled.contains(key));
     }
 
     /// A job is committed; true when no other is left and the segment can be closed.
@@ -253,7 +277,7 @@ impl WorkState {
     /// Due exceptions lie anywhere; only jobs of the scan hold the cursor back.
     fn add(&mut self, keys: Vec<Key>, lane: Lane) -> Job {
         let start = keys.first().and_then(Key::number).filter(|_| self.is_placed);
-        let job = Job { id: JobId(self.next_id), start, keys, lane, failures: 0, blame: None };
+        let job = Job { id: JobId(self.next_id), start, keys, lane, failures: 0, blame: None, is_part: false };
         self.next_id += 1;
         self.open_jobs.insert(job.id);
         if lane == Lane::Backfill {
@@ -348,6 +372,20 @@ mod tests {
         assert_eq!(work.cursor_after(&jobs[0]), None);
         work.finish_job(&jobs[0]);
         assert_eq!(work.cursor_after(&jobs[1]), Some(Position(41)));
+    }
+
+    #[test]
+    fn a_job_that_is_run_again_leaves_out_what_its_parts_have_done() {
+        let (work, jobs) = work(&[]);
+        let (mut job, keys) = (jobs[1].clone(), jobs[1].keys.clone());
+        let part = job.part(&keys[..5]);
+        work.note_settled(&part, keys[..5].to_vec());
+        work.note_settled(&job, keys[5..6].to_vec());
+        assert_eq!(work.cursor_after(&part), None, "the job is not done");
+        work.leave_out_settled(&mut job);
+        assert_eq!(job.keys, keys[5..], "a job that is no part is done as a whole");
+        assert!(!work.finish_job(&jobs[0]));
+        assert!(work.finish_job(&job));
     }
 
     #[test]

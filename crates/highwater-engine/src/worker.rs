@@ -1,12 +1,12 @@
-//! One job: fetch outside any transaction, judge every answer, then one commit.
+//! One job: fetch outside any transaction, judge every answer, then one commit, or several for a long one.
+
+mod looking;
+mod parts;
 
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_util::{
-    StreamExt,
-    stream::{self, BoxStream},
-};
+use futures_util::StreamExt;
 use highwater_core::{
     BatchCounts, Edit, Event, Failure, FailureKind, History, Judge, Key, Lane, Position, Purpose, Record, Settlement,
     Strike, Timestamp, Value, Verdict, halves, schema::Table,
@@ -20,6 +20,7 @@ use crate::{
     turns::{Turn, Turns},
     work::{Job, SegmentWork},
 };
+use looking::Looked;
 
 /// What became of a job that did not fail as a whole.
 #[derive(Debug)]
@@ -32,8 +33,19 @@ pub(crate) enum JobEnd {
     },
     /// The run is stopping: what was in hand is committed, the rest was not asked for.
     Interrupted { batch: BatchCounts },
+    /// The operator's allowance is used up: what came is committed, the rest was not asked for.
+    Spent { batch: BatchCounts, rest: Job, failure: Failure },
     /// Somebody else has the segment now.
     LeaseLost,
+}
+
+impl JobEnd {
+    pub(crate) fn batch(&self) -> BatchCounts {
+        match self {
+            JobEnd::Committed { batch, .. } | JobEnd::Interrupted { batch } | JobEnd::Spent { batch, .. } => *batch,
+            JobEnd::LeaseLost => BatchCounts::default(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -81,30 +93,25 @@ impl Worker {
         Worker { engine, stream, guard, turns: Turns::new(keys), second_look: SecondLook::ByMark }
     }
 
-    pub(crate) async fn run(&self, work: &SegmentWork, job: &Job, beat: &Beat, turn: Turn) -> Result<JobEnd, JobError> {
-        let mut batch = BatchCounts::default();
-        let mut turn = Some(turn);
-        let mut marks = work.marks.clone();
-        loop {
-            let look = Look {
-                asked_at: marks.read_at.unwrap_or(self.engine.now()),
-                call: Call { tags: marks.tags.clone(), ..Call::new(job.lane, beat.clone()) },
-            };
-            let looked = match self.look(work, job, &look, &mut turn).await {
-                Err(JobError::Store(error)) if error.kind == ErrorKind::Fenced => return Ok(self.lost(work)),
-                other => other?,
-            };
-            batch.add(&looked.batch);
-            if looked.skipped {
-                work.abandon_job(job);
-                return Ok(JobEnd::Interrupted { batch });
-            }
-            if looked.batch.behind == 0 {
-                break;
-            }
-            // Somebody else has just stored something, which does not happen for ever.
-            marks = marks.unshown();
-            self.engine.world.clock.sleep(ASK_AGAIN).await;
+    pub(crate) async fn run(
+        &self,
+        work: &Arc<SegmentWork>,
+        job: &Job,
+        beat: &Beat,
+        turn: Turn,
+    ) -> Result<JobEnd, JobError> {
+        let Looked { batch, skipped, open, spent, .. } = match self.settle_job(work, job, beat, turn).await {
+            Err(JobError::Store(error)) if error.kind == ErrorKind::Fenced => return Ok(self.lost(work)),
+            settled => settled?,
+        };
+        if skipped {
+            work.abandon_job(job);
+            return Ok(JobEnd::Interrupted { batch });
+        }
+        if let Some(failure) = spent {
+            let mut rest = job.clone();
+            rest.keys = open;
+            return Ok(JobEnd::Spent { batch, rest, failure });
         }
         let mut more = Vec::new();
         if work.finish_job(job) {
@@ -114,32 +121,6 @@ impl Worker {
             }
         }
         Ok(JobEnd::Committed { batch, closed: None, more })
-    }
-
-    /// One look at the keys of a job: what comes is written, part by part if memory is short. The turn ends with the
-    /// last of it.
-    async fn look(
-        &self,
-        work: &SegmentWork,
-        job: &Job,
-        look: &Look,
-        turn: &mut Option<Turn>,
-    ) -> Result<Looked, JobError> {
-        let mut looked = Looked { left: job.keys.len(), ..Looked::default() };
-        let mut parts = self.parts(job, &look.call);
-        while let Some(answers) = parts.next().await {
-            let answers = usable(answers.map_err(batch_error)?)?;
-            looked.left = looked.left.checked_sub(answers.len()).ok_or_else(miscounted)?;
-            if looked.left == 0 {
-                drop(turn.take());
-            }
-            let sorted = self.judge(work, answers);
-            looked.skipped |= sorted.skipped;
-            let is_whole = looked.left == 0 && !looked.skipped && looked.batch.behind == 0;
-            let cursor = if is_whole { work.cursor_after(job) } else { None };
-            looked.batch.add(&self.commit_part(work, sorted, look.asked_at, cursor).await?);
-        }
-        if looked.left == 0 { Ok(looked) } else { Err(miscounted()) }
     }
 
     async fn commit_part(
@@ -162,14 +143,6 @@ impl Worker {
     /// Heads and listings go ahead of all mirrored work.
     pub(crate) fn control_call(&self) -> Call {
         Call::new(Lane::Live, Beat::new(self.engine.world.clock.clone()))
-    }
-
-    fn parts<'a>(&'a self, job: &'a Job, call: &'a Call) -> BoxStream<'a, Result<Vec<Answer>, Failure>> {
-        if let Some(failure) = &job.blame {
-            let blamed = |key: &Key| Answer::new(key.clone(), Fetched::Failed(failure.clone()));
-            return Box::pin(stream::iter([Ok(job.keys.iter().map(blamed).collect())]));
-        }
-        self.engine.source.fetch_parts(&self.stream.spec.name, &job.keys, call)
     }
 
     fn judge(&self, work: &SegmentWork, answers: Vec<Answer>) -> Sorted {
@@ -396,11 +369,6 @@ impl Worker {
     }
 }
 
-/// The account cannot be used any more, or may not.
-fn is_end(kind: FailureKind) -> bool {
-    matches!(kind, FailureKind::Credentials | FailureKind::Spent)
-}
-
 const TOO_MANY: &str = "gone, as is more than what is left of its kind: deleted, or hidden from this account";
 
 /// Each waits for the disk, or for a store far away.
@@ -408,9 +376,6 @@ const BLOBS_AT_ONCE: usize = 8;
 
 /// Within half a minute.
 const LOOKS_AT_VANISHED: u32 = 4;
-
-/// Until what was behind is asked for again.
-const ASK_AGAIN: Duration = Duration::from_millis(300);
 
 /// Long enough to ask a canary meanwhile.
 const LAST_CHANCE: Duration = Duration::from_secs(1);
@@ -426,49 +391,6 @@ struct Sorted {
     held: Vec<Held>,
     /// Some keys were not asked for.
     skipped: bool,
-}
-
-/// How keys are asked for.
-struct Look {
-    asked_at: Timestamp,
-    call: Call,
-}
-
-#[derive(Default)]
-struct Looked {
-    batch: BatchCounts,
-    /// Keys without an answer.
-    left: usize,
-    /// Some keys were not asked for.
-    skipped: bool,
-}
-
-/// Answers none of which says that the account cannot be used. Where calls ran out in the middle, what came is kept.
-fn usable(mut answers: Vec<Answer>) -> Result<Vec<Answer>, JobError> {
-    let is_spent =
-        |answer: &Answer| matches!(&answer.fetched, Fetched::Failed(failure) if failure.kind == FailureKind::Spent);
-    if !answers.iter().all(is_spent) {
-        answers.iter_mut().filter(|answer| is_spent(answer)).for_each(|answer| answer.fetched = Fetched::Skipped);
-    }
-    let unusable = answers.iter().find_map(|answer| match &answer.fetched {
-        Fetched::Failed(failure) if is_end(failure.kind) => Some(failure),
-        _ => None,
-    });
-    match unusable {
-        Some(failure) => Err(JobError::Account(failure.clone())),
-        None => Ok(answers),
-    }
-}
-
-fn batch_error(failure: Failure) -> JobError {
-    match failure.kind {
-        FailureKind::Spent => JobError::Account(failure),
-        _ => JobError::Batch(failure),
-    }
-}
-
-fn miscounted() -> JobError {
-    JobError::Batch(Failure::new(FailureKind::Internal, "there are not as many answers as keys"))
 }
 
 fn settled(key: Key, history: History) -> Settlement {

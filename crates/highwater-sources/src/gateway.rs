@@ -21,7 +21,7 @@ pub use meter::{Answers, LATENCY_BOUNDS, LATENCY_CLASSES, Latency, Meter, Traffi
 use meter::{Counters, Met};
 pub use reading::{Classifier, Reading, read_status};
 
-use crate::{Allowance, Call, Clock, OpenResponse, Request, Response, Transport};
+use crate::{Allowance, Budget, Call, Clock, OpenResponse, Request, Response, Transport, budget::UnderWay};
 
 pub struct Gateway {
     transport: Arc<dyn Transport>,
@@ -32,6 +32,8 @@ pub struct Gateway {
     counters: Counters,
     /// Where calls are counted and bounded.
     allowance: Option<Arc<Allowance>>,
+    /// Where bytes are.
+    budget: Option<Budget>,
 }
 
 /// The quota that an answer tells, if it does.
@@ -59,7 +61,16 @@ impl Gateway {
     pub fn new(transport: Arc<dyn Transport>, settings: Settings, clock: Clock, jitter: Jitter) -> Self {
         let limiter = Limiter::new(settings, clock, jitter);
         let (quota, counters) = (OnceLock::new(), Counters::default());
-        Gateway { transport, limiter, classify: read_status, read_quota: |_| None, quota, counters, allowance: None }
+        Gateway {
+            transport,
+            limiter,
+            classify: read_status,
+            read_quota: |_| None,
+            quota,
+            counters,
+            allowance: None,
+            budget: None,
+        }
     }
 
     /// For sources that say "too much" in other words than HTTP's.
@@ -70,6 +81,11 @@ impl Gateway {
     /// For sources whose calls are counted: each that is sent is taken from it first.
     pub fn with_allowance(self, allowance: Arc<Allowance>) -> Self {
         Gateway { allowance: Some(allowance), ..self }
+    }
+
+    /// For sources that limit how much is downloaded: every answer counts, and a large one is asked for only if it fits.
+    pub fn with_budget(self, budget: Option<Budget>) -> Self {
+        Gateway { budget, ..self }
     }
 
     /// For sources that tell their quota when it is used up.
@@ -87,9 +103,13 @@ impl Gateway {
         loop {
             let pass = self.limiter.acquire(call.lane, cost).await?;
             self.take(&request)?;
+            let under_way = self.enter(&request).await?;
             let in_flight = call.beat.in_flight();
             let (answer, outcome) = self.send(request.clone(), Some(call.lane)).await;
             drop(in_flight);
+            if let (Some(under_way), Ok(answer), Outcome::Success { .. }) = (under_way, &answer, outcome) {
+                under_way.came(answer.body.len());
+            }
             pass.finish(outcome);
             if !matches!(outcome, Outcome::Throttled { .. }) || planted(Bug::ThrottleCountsAsStrike) {
                 return Ok(answer?);
@@ -177,12 +197,23 @@ impl Gateway {
         self.counters.meter(self.snapshot())
     }
 
+    pub fn budget(&self) -> Option<&Budget> {
+        self.budget.as_ref()
+    }
+
     pub fn clock(&self) -> &Clock {
         self.limiter.clock()
     }
 
     fn take(&self, request: &Request) -> Result<(), Failure> {
         self.allowance.as_ref().map_or(Ok(()), |allowance| allowance.take(request))
+    }
+
+    async fn enter(&self, request: &Request) -> Result<Option<UnderWay<'_>>, GatewayError> {
+        let Some(budget) = &self.budget else { return Ok(None) };
+        let under_way = budget.enter(request, self.clock()).await?;
+        // That may have taken a while.
+        if self.is_stopped() { Err(Stopped.into()) } else { Ok(under_way) }
     }
 
     async fn send(&self, request: Request, lane: Option<Lane>) -> (Result<Response, Failure>, Outcome) {
@@ -218,6 +249,9 @@ impl Gateway {
         let met = match answer {
             Ok(answer) => {
                 self.counters.received(answer.body.len());
+                if let Some(budget) = &self.budget {
+                    budget.received(answer.body.len(), self.clock().now());
+                }
                 met(reading, answer.status)
             }
             Err(_) => Met::Failed,

@@ -46,8 +46,8 @@ use self::{
     reply::expect_ok,
 };
 use crate::{
-    Answer, Call, Changes, Decoding, Density, Discovered, Fetched, Following, Gateway, GatewayError, Live, Request,
-    Response, Source, StreamPolicy, StreamSpec, Survey,
+    Answer, Budget, Call, Changes, Decoding, Density, Discovered, Fetched, Following, Gateway, GatewayError, Live,
+    Request, Response, Source, StreamPolicy, StreamSpec, Survey,
 };
 
 /// Whose mail it is.
@@ -65,6 +65,8 @@ pub struct GmailSettings {
     pub quota: Quota,
     /// Older mail is left alone.
     pub backfill: Option<Duration>,
+    /// Bytes of answers that may come in a day, decompressed.
+    pub max_bytes_day: Option<u64>,
 }
 
 pub struct Gmail {
@@ -113,10 +115,11 @@ const ABSENCE: AbsenceRule = AbsenceRule { confirmations: 1, over: Duration::ZER
 
 impl Gmail {
     pub fn new(gateway: Gateway, bearer: Bearer, settings: GmailSettings, decoding: Decoding) -> Self {
-        let GmailSettings { mailbox, policy, quota, backfill } = settings;
+        let GmailSettings { mailbox, policy, quota, backfill, max_bytes_day } = settings;
+        let budget = max_bytes_day.map(|most| Budget::new(most, message::is_request));
         let table = schema::messages(&mailbox.id);
         Gmail {
-            gateway: gateway.with_classifier(reply::classify).with_quota_reader(reply::quota),
+            gateway: gateway.with_classifier(reply::classify).with_quota_reader(reply::quota).with_budget(budget),
             bearer,
             streams: [stream(table)],
             quota,
@@ -318,7 +321,7 @@ fn stream(table: &'static Table) -> StreamSpec {
         vanished: Some(schema::DELETED),
         policy: StreamPolicy {
             segment_size: 30 * DAY,
-            job_size: 25,
+            job_size: 300,
             dead_letters: DeadLetterPolicy::Pass,
             absence: ABSENCE,
             settled_behind: 0,

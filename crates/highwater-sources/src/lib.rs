@@ -1,6 +1,7 @@
 //! The remote APIs: how to reach them politely, and what their answers mean.
 
 mod allowance;
+mod budget;
 mod call;
 mod changes;
 mod clock;
@@ -21,6 +22,7 @@ mod text;
 mod transport;
 
 pub use allowance::{Activity, Allowance};
+pub use budget::Budget;
 pub use call::{Beat, Call, InFlight, Tags};
 pub use changes::{Census, Changes, Mark, Since};
 pub use clock::Clock;

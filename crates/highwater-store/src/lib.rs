@@ -32,7 +32,7 @@ pub use moves::MoveProgress;
 pub use postgres::{LeaseClock, PostgresOptions, PostgresStore};
 pub use sqlite::{Durability, Execution, GroupLimits, Mode, OpenOptions, Sharding, SqliteStore};
 pub use store::{
-    Claim, Claimed, Close, Closed, Commit, Counts, ExceptionFilter, Known, Outlook, Page, Plan, RunEnd, RunOutcome,
-    RunStart, RunTallies, SHARE_LASTS, ShareAsk, Store, StoredRow, StreamRow, Wanted, WorkerRow,
+    Claim, Claimed, Close, Closed, Commit, Counts, Download, DownloadNote, ExceptionFilter, Known, Outlook, Page, Plan,
+    RunEnd, RunOutcome, RunStart, RunTallies, SHARE_LASTS, ShareAsk, Store, StoredRow, StreamRow, Wanted, WorkerRow,
 };
 pub use vault::{KEY_FILE, KeyId, Place, Vault, VaultError, VaultKey};

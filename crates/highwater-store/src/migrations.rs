@@ -27,6 +27,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 6, name: "told keys", sql: include_str!("migrations/0006_told_keys.sql") },
     Migration { version: 7, name: "shards", sql: include_str!("migrations/0007_shards.sql") },
     Migration { version: 8, name: "looker", sql: include_str!("migrations/0008_looker.sql") },
+    Migration { version: 9, name: "downloads", sql: include_str!("migrations/0009_downloads.sql") },
 ];
 
 /// How a database spells the words in braces.

@@ -84,9 +84,9 @@ use self::{
     writer::Writer,
 };
 use crate::{
-    Applied, Claim, Claimed, Close, Closed, Columns, Commit, Counts, ErrorKind, ExceptionFilter, FollowStore, Followed,
-    Known, LedgerEntry, LedgerLine, Misderived, Mode, Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store,
-    StoreError, StoredRow, StreamRow, Tidings, WorkerRow, rules::Rest,
+    Applied, Claim, Claimed, Close, Closed, Columns, Commit, Counts, Download, DownloadNote, ErrorKind,
+    ExceptionFilter, FollowStore, Followed, Known, LedgerEntry, LedgerLine, Misderived, Mode, Outlook, Page, Plan,
+    Result, RunEnd, RunStart, ShareAsk, Store, StoreError, StoredRow, StreamRow, Tidings, WorkerRow, rules::Rest,
 };
 
 pub struct PostgresStore {
@@ -279,6 +279,14 @@ impl Store for PostgresStore {
 
     fn requests_since<'a>(&'a self, source: &'a SourceName, since: Timestamp) -> BoxFuture<'a, Result<u64>> {
         transact!(self, to_read, "counting requests", |db| runs::requests_since(db, source, since))
+    }
+
+    fn note_downloads<'a>(&'a self, note: &'a DownloadNote) -> BoxFuture<'a, Result<()>> {
+        transact!(self, to_write, "noting downloads", |db| runs::note_downloads(db, note))
+    }
+
+    fn downloads_since<'a>(&'a self, source: &'a SourceName, since: Timestamp) -> BoxFuture<'a, Result<Vec<Download>>> {
+        transact!(self, to_read, "counting downloads", |db| runs::downloads_since(db, source, since))
     }
 
     fn append_ledger<'a>(&'a self, entry: &'a LedgerEntry) -> BoxFuture<'a, Result<()>> {

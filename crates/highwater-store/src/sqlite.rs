@@ -63,9 +63,9 @@ use self::{
     writer::{Haste, Weight, Writer},
 };
 use crate::{
-    Applied, Claim, Claimed, Close, Closed, Columns, Commit, Counts, ErrorKind, ExceptionFilter, FollowStore, Followed,
-    Known, LedgerEntry, LedgerLine, Misderived, Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store,
-    StoreError, StoredRow, StreamRow, Tidings, WorkerRow,
+    Applied, Claim, Claimed, Close, Closed, Columns, Commit, Counts, Download, DownloadNote, ErrorKind,
+    ExceptionFilter, FollowStore, Followed, Known, LedgerEntry, LedgerLine, Misderived, Outlook, Page, Plan, Result,
+    RunEnd, RunStart, ShareAsk, Store, StoreError, StoredRow, StreamRow, Tidings, WorkerRow,
     rules::{REPAIR, Rest, size_of},
 };
 
@@ -276,6 +276,16 @@ impl Store for SqliteStore {
     fn requests_since<'a>(&'a self, source: &'a SourceName, since: Timestamp) -> BoxFuture<'a, Result<u64>> {
         let source = source.clone();
         Box::pin(self.read("counting requests", move |db| runs::requests_since(db, &source, since)))
+    }
+
+    fn note_downloads<'a>(&'a self, note: &'a DownloadNote) -> BoxFuture<'a, Result<()>> {
+        let note = note.clone();
+        self.hasty("noting downloads", move |session| runs::note_downloads(&session.db, &note))
+    }
+
+    fn downloads_since<'a>(&'a self, source: &'a SourceName, since: Timestamp) -> BoxFuture<'a, Result<Vec<Download>>> {
+        let source = source.clone();
+        Box::pin(self.read("counting downloads", move |db| runs::downloads_since(db, &source, since)))
     }
 
     fn append_ledger<'a>(&'a self, entry: &'a LedgerEntry) -> BoxFuture<'a, Result<()>> {

@@ -8,9 +8,9 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    AccountReport, AccountView, BatchCounts, Body, DeadLetterPolicy, Edit, Exception, ExceptionState, Key, KeySet,
-    Lease, Position, Purpose, Record, Segment, SegmentId, SegmentStatus, Settlement, SourceName, Span, StreamId,
-    Timestamp, WorkerId, schema::Table,
+    AccountReport, AccountView, BatchCounts, Body, DeadLetterPolicy, Downloads, Edit, Exception, ExceptionState, Key,
+    KeySet, Lease, Position, Purpose, Record, Segment, SegmentId, SegmentStatus, Settlement, SourceName, Span,
+    StreamId, Timestamp, WorkerId, schema::Table,
 };
 
 use serde_json::json;
@@ -72,6 +72,10 @@ pub trait Store: LiveStore + FollowStore + MailboxStore {
     fn note_requests<'a>(&'a self, run: &'a str, requests: u64) -> BoxFuture<'a, Result<()>>;
     /// Requests of all runs that began since then.
     fn requests_since<'a>(&'a self, source: &'a SourceName, since: Timestamp) -> BoxFuture<'a, Result<u64>>;
+    /// Notes what a run under way has downloaded so far, and lets go of what is too old to count for anybody.
+    fn note_downloads<'a>(&'a self, note: &'a DownloadNote) -> BoxFuture<'a, Result<()>>;
+    /// What runs have downloaded in the hours since then.
+    fn downloads_since<'a>(&'a self, source: &'a SourceName, since: Timestamp) -> BoxFuture<'a, Result<Vec<Download>>>;
     fn append_ledger<'a>(&'a self, entry: &'a LedgerEntry) -> BoxFuture<'a, Result<()>>;
 
     fn streams(&self) -> BoxFuture<'_, Result<Vec<StreamRow>>>;
@@ -95,6 +99,31 @@ pub trait Store: LiveStore + FollowStore + MailboxStore {
     fn ledger<'a>(&'a self, source: &'a SourceName, page: Page<i64>) -> BoxFuture<'a, Result<Vec<LedgerLine>>>;
     /// What the database itself finds wrong with its files; empty is sound.
     fn integrity(&self) -> BoxFuture<'_, Result<Vec<String>>>;
+}
+
+/// What one run has downloaded within an hour.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Download {
+    pub run: String,
+    /// Its first moment.
+    pub hour: Timestamp,
+    pub bytes: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct DownloadNote {
+    pub source: SourceName,
+    pub run: String,
+    /// Each hour with all its bytes so far.
+    pub downloads: Downloads,
+    pub now: Timestamp,
+}
+
+impl DownloadNote {
+    /// Earlier hours are let go of.
+    pub(crate) fn kept_since(&self) -> Timestamp {
+        Downloads::counted_since(self.now)
+    }
 }
 
 /// A stretch of an ordered listing.

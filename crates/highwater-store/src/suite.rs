@@ -59,7 +59,8 @@ cases! { ($)
     content:
         what_moves_without_meaning_is_written_and_no_version
         when_a_row_was_last_fetched_is_told_beside_its_columns
-        the_requests_of_runs_are_counted_also_of_those_that_never_ended;
+        the_requests_of_runs_are_counted_also_of_those_that_never_ended
+        what_runs_download_is_kept_by_the_hour_and_counted_once;
     leases:
         a_late_commit_is_fenced_off
         a_silent_segment_is_taken_over_after_its_ttl

@@ -12,9 +12,9 @@ use highwater_core::{
     throttle::Learned,
 };
 use highwater_store::{
-    AlertNote, Content, CopyProgress, CopyReport, Durability, EndWindow, ErrorKind, Heard, LiveCommit, MailboxId, Mode,
-    NewWindow, OpenOptions, PostgresOptions, PostgresStore, RunEnd, RunOutcome, RunStart, RunTallies, ShareAsk,
-    SqliteStore, Store, StoreError, Tidings, copy,
+    AlertNote, Content, CopyProgress, CopyReport, DownloadNote, Durability, EndWindow, ErrorKind, Heard, LiveCommit,
+    MailboxId, Mode, NewWindow, OpenOptions, PostgresOptions, PostgresStore, RunEnd, RunOutcome, RunStart, RunTallies,
+    ShareAsk, SqliteStore, Store, StoreError, Tidings, copy,
     suite::{
         Lab, Scene,
         content::dashboard,
@@ -69,6 +69,11 @@ async fn fill(store: Arc<dyn Store>) -> Scene {
             at: at(3),
         };
         store.end_run(&end).await.unwrap();
+    }
+    for run in ["b", "Ä"] {
+        let downloads = [(at(0), 5), (at(4_000), 1 << 40)].into_iter().collect();
+        let note = DownloadNote { source: source.clone(), run: run.into(), downloads, now: at(4_000) };
+        store.note_downloads(&note).await.unwrap();
     }
     let learned = Some(Learned { rate: 0.1 + 0.2, ceiling: None });
     let report = AccountReport { demand: 1.0, rate: Some(9.5), cuts: 1, pause: None, learned };

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use highwater_core::SourceName;
-use highwater_engine::{Ending, EngineError, SyncReport};
+use highwater_core::{SourceName, Timestamp};
+use highwater_engine::{Ending, EngineError, Left, SyncReport};
 use highwater_sources::Clock;
 use highwater_store::{MailboxId, MailboxNote, MailboxStatus, Result, Store};
 
-use crate::config::SourceConfig;
+use crate::{config::SourceConfig, out};
 
 /// The mailbox of a source that is one.
 #[derive(Clone, Debug)]
@@ -53,8 +53,17 @@ impl Mailbox {
         match reports {
             Err(error) => self.failed(error).await,
             Ok(reports) if reports.iter().any(|report| report.ending == Ending::Stopped) => self.rest().await,
-            Ok(_) => self.synced().await,
+            Ok(reports) => match reports.iter().find_map(spent_until) {
+                Some(until) => self.pause(until).await,
+                None => self.synced().await,
+            },
         }
+    }
+
+    /// Nothing is wrong; but what is to be fetched is not, until then.
+    pub(crate) async fn pause(&self, until: Timestamp) -> Result<()> {
+        let why = format!("max_bytes_day is used up; messages are fetched again from {} on", out::time(until));
+        self.note(MailboxStatus::Connected, Some(why), false).await
     }
 
     pub(crate) async fn failed(&self, error: &EngineError) -> Result<()> {
@@ -65,5 +74,12 @@ impl Mailbox {
         let now = self.clock.now();
         let note = MailboxNote { status, error, synced_at: is_synced.then_some(now), now };
         self.store.note_mailbox(&self.id, &note).await
+    }
+}
+
+fn spent_until(report: &SyncReport) -> Option<Timestamp> {
+    match report.ending {
+        Ending::Incomplete(Left::Spent { until, .. }) => until,
+        _ => None,
     }
 }

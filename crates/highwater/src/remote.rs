@@ -133,6 +133,7 @@ fn build_gmail(
         mailbox: Mailbox { id: mailbox.key(), org: config.org.clone(), account: config.account.clone() },
         policy: Policy::including(config.mail.include.iter().copied()),
         quota: config.mail.quota,
+        max_bytes_day: config.mail.max_bytes_day,
         backfill: config.mail.backfill_days.map(|days| Duration::from_secs(u64::from(days) * 86_400)),
     };
     let safe = Safe {

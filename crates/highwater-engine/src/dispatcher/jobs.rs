@@ -36,7 +36,8 @@ impl Dispatcher {
     }
 
     pub(super) fn start_jobs(&mut self) {
-        while self.running.len() < self.jobs_max()
+        while self.spent.is_none()
+            && self.running.len() < self.jobs_max()
             && let Some(((work, job), turn)) = self.ready.take(&self.worker.turns)
         {
             if !work.is_lost() {
@@ -93,6 +94,10 @@ impl Dispatcher {
                 }
             }
             JobEnd::Interrupted { batch } => self.totals.add(&batch),
+            JobEnd::Spent { batch, rest, failure } => {
+                self.totals.add(&batch);
+                self.handle_spent(work, rest, failure);
+            }
             JobEnd::LeaseLost => self.forget(work),
         }
     }
@@ -126,6 +131,7 @@ impl Dispatcher {
     /// A batch that failed as a whole is tried again, then halved until the failure is one key.
     fn try_again(&mut self, running: Running, failure: Failure) {
         let Running { work, mut job, .. } = running;
+        work.leave_out_settled(&mut job);
         job.failures += 1;
         match after_failure(job.keys.len(), job.failures) {
             AfterFailure::TryAgain => self.ready.push(work, job),

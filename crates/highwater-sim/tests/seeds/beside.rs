@@ -11,9 +11,9 @@ use highwater_core::{
     StreamId, Timestamp, Value, WorkerId, schema::Table,
 };
 use highwater_store::{
-    Claim, Claimed, Close, Closed, Commit, Counts, ExceptionFilter, FollowStore, Known, LedgerEntry, LedgerLine,
-    LiveStore, MailboxStore, Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoredRow, StreamRow,
-    WorkerRow,
+    Claim, Claimed, Close, Closed, Commit, Counts, Download, DownloadNote, ExceptionFilter, FollowStore, Known,
+    LedgerEntry, LedgerLine, LiveStore, MailboxStore, Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store,
+    StoredRow, StreamRow, WorkerRow,
 };
 
 use crate::{
@@ -131,6 +131,8 @@ impl Store for Earlier {
         fn end_run<'a>(&'a self, run: &'a RunEnd) -> ();
         fn note_requests<'a>(&'a self, run: &'a str, requests: u64) -> ();
         fn requests_since<'a>(&'a self, source: &'a SourceName, since: Timestamp) -> u64;
+        fn note_downloads<'a>(&'a self, note: &'a DownloadNote) -> ();
+        fn downloads_since<'a>(&'a self, source: &'a SourceName, since: Timestamp) -> Vec<Download>;
         fn append_ledger<'a>(&'a self, entry: &'a LedgerEntry) -> ();
         fn streams<'a>(&'a self) -> Vec<StreamRow>;
         fn counts<'a>(&'a self, stream: &'a StreamId) -> Counts;

@@ -12,9 +12,9 @@ use highwater_core::{
 };
 use highwater_sources::{Request, Response, Transport};
 use highwater_store::{
-    Claim, Claimed, Close, Closed, Commit, Counts, ErrorKind, ExceptionFilter, FollowStore, Known, LedgerEntry,
-    LedgerLine, LiveStore, MailboxStore, Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk, Store, StoreError,
-    StoredRow, StreamRow, WorkerRow,
+    Claim, Claimed, Close, Closed, Commit, Counts, Download, DownloadNote, ErrorKind, ExceptionFilter, FollowStore,
+    Known, LedgerEntry, LedgerLine, LiveStore, MailboxStore, Outlook, Page, Plan, Result, RunEnd, RunStart, ShareAsk,
+    Store, StoreError, StoredRow, StreamRow, WorkerRow,
 };
 
 use crate::{follow_methods::follow_methods, live_methods::live_methods, mailbox_methods::mailbox_methods};
@@ -119,6 +119,8 @@ impl Store for FailingStore {
         fn end_run<'a>(&'a self, run: &'a RunEnd) -> ();
         fn note_requests<'a>(&'a self, run: &'a str, requests: u64) -> ();
         fn requests_since<'a>(&'a self, source: &'a SourceName, since: Timestamp) -> u64;
+        fn note_downloads<'a>(&'a self, note: &'a DownloadNote) -> ();
+        fn downloads_since<'a>(&'a self, source: &'a SourceName, since: Timestamp) -> Vec<Download>;
         fn append_ledger<'a>(&'a self, entry: &'a LedgerEntry) -> ();
         fn streams<'a>(&'a self) -> Vec<StreamRow>;
         fn counts<'a>(&'a self, stream: &'a StreamId) -> Counts;

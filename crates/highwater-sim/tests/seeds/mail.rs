@@ -2,6 +2,7 @@
 //! back. In the end every message is a row as Gmail has it, or the books say why not.
 
 mod books;
+mod budget;
 mod keeper;
 mod messages;
 mod parts;

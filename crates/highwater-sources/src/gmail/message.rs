@@ -25,6 +25,11 @@ pub(super) fn request(key: &Key) -> Request {
     query.request()
 }
 
+/// Whether a message is asked for, with all its bytes.
+pub(super) fn is_request(request: &Request) -> bool {
+    request.path.ends_with("format=raw")
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Message<'a> {

@@ -1,11 +1,16 @@
 //! The record of runs.
 
-use futures_util::future::{try_join, try_join3};
+use futures_util::future::{try_join, try_join3, try_join4};
 use highwater_core::{SourceName, Timestamp};
-use tokio_postgres::types::Type;
+use tokio_postgres::{Row, types::Type};
 
-use super::{cells::Time, error::Sql, ledger, link::Db};
-use crate::{RunEnd, RunOutcome, RunStart};
+use super::{
+    cells::{Time, time_at},
+    error::Sql,
+    ledger,
+    link::Db,
+};
+use crate::{Download, DownloadNote, RunEnd, RunOutcome, RunStart};
 
 pub(super) async fn begin(db: &Db, run: &RunStart) -> Sql<()> {
     let insert = "INSERT INTO ingest_runs (run_id, source, command, started_at, worker_count, outcome)
@@ -58,4 +63,36 @@ pub(super) async fn requests_since(db: &Db, source: &SourceName, since: Timestam
     let ((), rows, ()) = try_join3(db.begin(), db.query(select, &params), db.commit()).await?;
     let sum: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
     Ok(sum.cast_unsigned())
+}
+
+pub(super) async fn note_downloads(db: &Db, note: &DownloadNote) -> Sql<()> {
+    let upsert = "
+        INSERT INTO ingest_downloads AS d (source, hour, run_id, bytes)
+        SELECT $1, hour, $2, bytes FROM UNNEST($3, $4) AS new (hour, bytes)
+        ON CONFLICT (source, hour, run_id) DO UPDATE SET bytes = greatest(d.bytes, excluded.bytes)";
+    let (hours, bytes): (Vec<Time>, Vec<i64>) =
+        note.downloads.hours().map(|(hour, bytes)| (Time(hour), bytes.cast_signed())).unzip();
+    let noted = [
+        (&note.source.as_str() as _, Type::TEXT),
+        (&note.run as _, Type::TEXT),
+        (&hours as _, Type::TIMESTAMPTZ_ARRAY),
+        (&bytes as _, Type::INT8_ARRAY),
+    ];
+    let delete = "DELETE FROM ingest_downloads WHERE source = $1 AND hour < $2";
+    let old = [(&note.source.as_str() as _, Type::TEXT), (&Time(note.kept_since()) as _, Type::TIMESTAMPTZ)];
+    try_join4(db.begin(), db.execute(upsert, &noted), db.execute(delete, &old), db.commit()).await?;
+    Ok(())
+}
+
+pub(super) async fn downloads_since(db: &Db, source: &SourceName, since: Timestamp) -> Sql<Vec<Download>> {
+    let select = "SELECT run_id, hour, bytes FROM ingest_downloads
+                  WHERE source = $1 AND hour >= $2 ORDER BY hour, run_id";
+    let params = [(&source.as_str() as _, Type::TEXT), (&Time(since) as _, Type::TIMESTAMPTZ)];
+    let ((), rows, ()) = try_join3(db.begin(), db.query(select, &params), db.commit()).await?;
+    rows.iter().map(download).collect()
+}
+
+fn download(row: &Row) -> Sql<Download> {
+    let bytes: i64 = row.try_get(2)?;
+    Ok(Download { run: row.try_get(0)?, hour: time_at(row, 1)?, bytes: bytes.cast_unsigned() })
 }

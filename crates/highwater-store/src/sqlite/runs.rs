@@ -4,7 +4,7 @@ use highwater_core::{SourceName, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{error::Sql, session::Session};
-use crate::{RunEnd, RunOutcome, RunStart};
+use crate::{Download, DownloadNote, RunEnd, RunOutcome, RunStart};
 
 pub(super) fn begin(db: &Connection, run: &RunStart) -> Sql<()> {
     db.execute(
@@ -70,6 +70,31 @@ pub(super) fn requests_since(db: &Connection, source: &SourceName, since: Timest
         |row| row.get(0),
     )?;
     Ok(sum.cast_unsigned())
+}
+
+pub(super) fn note_downloads(db: &Connection, note: &DownloadNote) -> Sql<()> {
+    let source = note.source.as_str();
+    let mut insert = db.prepare_cached(
+        "INSERT INTO ingest_downloads (source, hour, run_id, bytes) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (source, hour, run_id) DO UPDATE SET bytes = max(bytes, excluded.bytes)",
+    )?;
+    for (hour, bytes) in note.downloads.hours() {
+        insert.execute(params![source, hour.as_millis(), note.run, bytes.cast_signed()])?;
+    }
+    db.prepare_cached("DELETE FROM ingest_downloads WHERE source = ?1 AND hour < ?2")?
+        .execute(params![source, note.kept_since().as_millis()])?;
+    Ok(())
+}
+
+pub(super) fn downloads_since(db: &Connection, source: &SourceName, since: Timestamp) -> Sql<Vec<Download>> {
+    let mut select = db.prepare_cached(
+        "SELECT run_id, hour, bytes FROM ingest_downloads WHERE source = ?1 AND hour >= ?2 ORDER BY hour, run_id",
+    )?;
+    let rows = select.query_map(params![source.as_str(), since.as_millis()], |row| {
+        let (hour, bytes): (i64, i64) = (row.get(1)?, row.get(2)?);
+        Ok(Download { run: row.get(0)?, hour: Timestamp::from_millis(hour), bytes: bytes.cast_unsigned() })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Runs that never came to their end.

@@ -6,7 +6,7 @@ use highwater_core::{
 };
 
 use super::scene::{Lab, Scene, at};
-use crate::{Page, RunEnd, RunOutcome, RunStart, RunTallies};
+use crate::{Download, DownloadNote, Page, RunEnd, RunOutcome, RunStart, RunTallies};
 
 static DASHBOARDS: Table = Table {
     name: "looker_content",
@@ -102,4 +102,34 @@ pub async fn the_requests_of_runs_are_counted_also_of_those_that_never_ended(lab
     assert_eq!(store.requests_since(&"other".parse().unwrap(), at(5)).await.unwrap(), 0);
     let run = "SELECT errors, items_by_type ->> 'looks', calls ->> 'non_query' FROM ingest_runs WHERE run_id = 'done'";
     assert_eq!(scene.query(run).await, ["2|3|99"]);
+}
+
+pub async fn what_runs_download_is_kept_by_the_hour_and_counted_once(lab: Lab) {
+    let scene = Scene::new(lab).await;
+    let (store, source) = (scene.store(), scene.stream.source.clone());
+    // A whole one.
+    let hour = |hour: i64| at(3_600 * hour - 800);
+    let note = |run: &str, downloads: &[(i64, u64)], now| DownloadNote {
+        source: source.clone(),
+        run: run.into(),
+        downloads: downloads.iter().map(|(at, bytes)| (hour(*at), *bytes)).collect(),
+        now: hour(now),
+    };
+    for noted in [
+        note("one", &[(0, 5)], 0),
+        note("one", &[(0, 7), (1, 2)], 1),
+        note("one", &[(0, 7), (1, 2)], 1),
+        note("one", &[(0, 5)], 0),
+        note("two", &[(1, 10)], 1),
+    ] {
+        store.note_downloads(&noted).await.unwrap();
+    }
+    let other = DownloadNote { source: "other".parse().unwrap(), ..note("three", &[(0, 99)], 0) };
+    store.note_downloads(&other).await.unwrap();
+    let download = |run: &str, at, bytes| Download { run: run.into(), hour: hour(at), bytes };
+    let all = [download("one", 0, 7), download("one", 1, 2), download("two", 1, 10)];
+    assert_eq!(store.downloads_since(&source, hour(0)).await.unwrap(), all);
+    assert_eq!(store.downloads_since(&source, hour(1)).await.unwrap(), all[1..]);
+    store.note_downloads(&note("two", &[(1, 10)], 25)).await.unwrap();
+    assert_eq!(store.downloads_since(&source, hour(-9)).await.unwrap(), all[1..], "too old to count for anybody");
 }

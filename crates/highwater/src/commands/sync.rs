@@ -243,7 +243,10 @@ fn outcome(report: &SyncReport) -> (&'static str, Option<String>) {
 
 fn why(report: &SyncReport, left: &Left) -> String {
     match left {
-        Left::Spent { why } => format!("{why}; run the same command again to go on"),
+        Left::Spent { why, until: None } => format!("{why}; run the same command again to go on"),
+        Left::Spent { why, until: Some(at) } => {
+            format!("{why}; run the same command again at {} to go on", out::time(*at))
+        }
         Left::GateClosed { until } => format!("the source asks to be left alone until {}", out::time(*until)),
         Left::Outage { kind } => {
             format!("the source does not answer ({})", kind.map_or("no reason known", |kind| kind.as_str()))

@@ -7,7 +7,7 @@ use highwater_store::Sharding;
 use secrecy::SecretString;
 use toml::Value;
 
-use super::{reader::Reader, units::parse_size};
+use super::{reader::Reader, source::Limits, units::parse_size};
 
 const BASE_URL: &str = "https://gmail.googleapis.com";
 const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
@@ -48,11 +48,13 @@ pub(crate) struct MailConfig {
     /// Of the whole store: all mailboxes that say something say the same.
     pub(crate) shards: Option<Sharding>,
     pub(crate) backfill_days: Option<u32>,
+    pub(crate) max_bytes_day: Option<u64>,
     pub(crate) poll_every: Duration,
 }
 
 /// `base_url` is read with what all sources have.
-pub(super) fn parse(section: &mut Reader, base_url: Option<String>) -> Result<GmailConfig, String> {
+pub(super) fn parse(section: &mut Reader, base_url: Option<String>, limits: &Limits) -> Result<GmailConfig, String> {
+    check_limits(section, limits)?;
     let path = section.path_of("account");
     let account = section.string("account")?.ok_or_else(|| format!("{path} is missing: the address of the mailbox"))?;
     if !is_address(&account) {
@@ -62,6 +64,18 @@ pub(super) fn parse(section: &mut Reader, base_url: Option<String>) -> Result<Gm
     let base_url = base_url.unwrap_or_else(|| BASE_URL.into());
     let (oauth, mail) = (parse_oauth(section)?, parse_mail(section)?);
     Ok(GmailConfig { account, org, base_url, oauth, mail })
+}
+
+/// A job of fewer messages is not worth its bookkeeping; one of more than a page of a list holds up what comes after it.
+const JOB_MIN: usize = 200;
+pub(super) const JOB_MAX: u64 = 500;
+
+fn check_limits(section: &Reader, limits: &Limits) -> Result<(), String> {
+    let path = section.path_of("limits.job");
+    match limits.job {
+        Some(job) if job < JOB_MIN => Err(format!("{path}: {job} is too small, at least {JOB_MIN} messages a job")),
+        _ => Ok(()),
+    }
 }
 
 fn is_address(text: &str) -> bool {
@@ -101,8 +115,17 @@ fn parse_mail(section: &mut Reader) -> Result<MailConfig, String> {
         quota: section.word("quota")?.unwrap_or(Quota::Auto),
         shards: section.read("shards", SHARDS, parse_shards)?,
         backfill_days: section.whole("backfill_days")?,
+        max_bytes_day: section.read("max_bytes_day", BYTES_DAY, parse_bytes_day)?,
         poll_every: section.duration("poll_every")?.unwrap_or(POLL_EVERY),
     })
+}
+
+const BYTES_DAY: &str = "a size of at least 1MB such as \"2GB\"";
+/// Lists alone take up some of it.
+const BYTES_DAY_MIN: u64 = 1_000_000;
+
+fn parse_bytes_day(value: &Value) -> Option<u64> {
+    parse_size(value.as_str()?).filter(|bytes| *bytes >= BYTES_DAY_MIN)
 }
 
 const SHARDS: &str = "\"none\", \"year\" or a size of at least 1MB such as \"2GB\"";
@@ -141,7 +164,7 @@ mod tests {
         let gmail = parsed(
             "account = 'ann@example.com'\norg = 'acme'\nbase_url = 'http://b'\ntoken_url = 'http://t'\n\
              auth_url = 'http://a'\nclient_id = 'id'\nclient_secret_env = 'S'\ninclude = ['spam', 'chats']\n\
-             quota = 'old'\nshards = '2GB'\nbackfill_days = 30\npoll_every = '1m'",
+             quota = 'old'\nshards = '2GB'\nbackfill_days = 30\nmax_bytes_day = '500MB'\npoll_every = '1m'",
         )
         .unwrap();
         assert_eq!((gmail.org.as_str(), gmail.base_url.as_str()), ("acme", "http://b"));
@@ -152,6 +175,7 @@ mod tests {
         );
         assert_eq!(gmail.mail.shards, Some(Sharding::Size(2_000_000_000)));
         assert_eq!((gmail.mail.backfill_days, gmail.mail.poll_every), (Some(30), Duration::from_secs(60)));
+        assert_eq!(gmail.mail.max_bytes_day, Some(500_000_000));
     }
 
     #[test]
@@ -166,6 +190,18 @@ mod tests {
         for odd in ["'month'", "'999KB'", "2024"] {
             let expected = "sources.mail.shards: expected \"none\", \"year\" or a size of at least 1MB";
             assert!(said(&format!("shards = {odd}")).starts_with(expected), "{odd}");
+        }
+        for odd in ["'2 GB'", "'999KB'", "'0MB'", "'unlimited'", "2000000000"] {
+            let expected = "sources.mail.max_bytes_day: expected a size of at least 1MB such as \"2GB\", found";
+            assert!(said(&format!("max_bytes_day = {odd}")).starts_with(expected), "{odd}");
+        }
+        let job = |job: u32| said(&format!("[sources.mail.limits]\njob = {job}"));
+        assert_eq!(job(199), "sources.mail.limits.job: 199 is too small, at least 200 messages a job");
+        for large in [501, 1_001] {
+            assert_eq!(job(large), format!("sources.mail.limits.job: {large} is too large, at most 500"));
+        }
+        for fits in [200, 500] {
+            assert!(parsed(&format!("{account}[sources.mail.limits]\njob = {fits}")).is_ok(), "{fits}");
         }
         let both = said("client_secret = 'canary'\nclient_secret_env = 'X'");
         assert!(both.contains("give one of") && !both.contains("canary"), "{both}");

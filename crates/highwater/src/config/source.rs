@@ -109,7 +109,7 @@ fn parse_source(name: &str, mut section: Reader) -> Result<SourceConfig, String>
     })?;
     let base_url = section.string("base_url")?;
     let limits = match section.section("limits")? {
-        Some(limits) => parse_limits(limits)?,
+        Some(limits) => parse_limits(limits, kind)?,
         None => Limits::default(),
     };
     let (mut hn, mut gmail, mut looker) = (HnConfig::default(), None, None);
@@ -118,7 +118,7 @@ fn parse_source(name: &str, mut section: Reader) -> Result<SourceConfig, String>
             hn.live = parse_live(&mut section)?;
             hn.base_url = base_url.unwrap_or(hn.base_url);
         }
-        SourceKind::Gmail => gmail = Some(gmail::parse(&mut section, base_url)?),
+        SourceKind::Gmail => gmail = Some(gmail::parse(&mut section, base_url, &limits)?),
         SourceKind::Looker => looker = Some(looker::parse(&mut section, base_url, &limits)?),
     }
     section.finish()?;
@@ -157,7 +157,7 @@ fn parse_live(section: &mut Reader) -> Result<LiveConfig, String> {
 const WORKERS_MAX: u64 = 256;
 const QUEUE_MAX: u64 = 1_000_000;
 
-fn parse_limits(mut limits: Reader) -> Result<Limits, String> {
+fn parse_limits(mut limits: Reader, kind: SourceKind) -> Result<Limits, String> {
     let parsed = Limits {
         rate: limits.read("rate", "a number above 0 or \"unlimited\"", parse_rate)?,
         rate_max: limits.number("rate_max")?,
@@ -174,7 +174,8 @@ fn parse_limits(mut limits: Reader) -> Result<Limits, String> {
     };
     check_order(&limits, &parsed)?;
     check_size(&limits, "segment", parsed.segment, SEGMENT_MAX)?;
-    check_size(&limits, "job", parsed.job.map(|job| job as u64), JOB_MAX)?;
+    let job_max = if kind == SourceKind::Gmail { gmail::JOB_MAX } else { JOB_MAX };
+    check_size(&limits, "job", parsed.job.map(|job| job as u64), job_max)?;
     limits.finish()?;
     Ok(parsed)
 }

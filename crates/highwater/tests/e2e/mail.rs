@@ -1,5 +1,6 @@
 //! Mailboxes: the binary against the simulated Gmail.
 
+mod budget;
 mod changes;
 mod desk;
 mod doors;

@@ -20,6 +20,7 @@ pub(super) struct Scene {
     pub(super) throttle: Settings,
     pub(super) engine: EngineSettings,
     pub(super) lives: Vec<Life>,
+    pub(super) max_bytes_day: Option<u64>,
 }
 
 /// A process, and what happens to the mailbox once it is gone.
@@ -149,6 +150,7 @@ impl Scene {
                 ..EngineSettings::default()
             },
             lives,
+            max_bytes_day: None,
         }
     }
 

@@ -8,7 +8,7 @@ use std::{
 
 use highwater_core::{Event, Observer, Timestamp};
 use highwater_engine::{
-    Ending, Engine, EngineError, Entropy, Left, Process, Stop, SyncReport, SyncRequest, World, describe,
+    Ending, Engine, EngineError, Entropy, Left, Process, ServeRequest, Stop, SyncReport, SyncRequest, World, describe,
 };
 use highwater_sim::{GmailSim, MessageTruth, Seed, SimRequest, SimTransport};
 use highwater_sources::{
@@ -149,16 +149,34 @@ impl Stage {
 
     /// One process, from opening the store to its end; none if it was killed before.
     pub(super) fn run(&mut self, lasts: Duration) -> Option<Result<Vec<SyncReport>, EngineError>> {
+        self.process(lasts, async |engine| engine.sync(&SyncRequest::default()).await)
+    }
+
+    /// A process that keeps the mailbox current, until it is killed.
+    pub(super) fn serve(&mut self, lasts: Duration) {
+        let ended = self.process(lasts, async |engine| engine.serve(&ServeRequest::default()).await);
+        assert!(ended.is_none(), "a service has ended by itself: {ended:?}");
+    }
+
+    pub(super) fn wait_until(&mut self, at: Timestamp) {
+        self.age = self.age.max(at.since(EPOCH));
+    }
+
+    fn process<T>(
+        &mut self,
+        lasts: Duration,
+        work: impl AsyncFnOnce(Engine) -> Result<T, EngineError>,
+    ) -> Option<Result<T, EngineError>> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         self.processes += 1;
         let (end, lived) = runtime.block_on(async {
             let clock = Clock::simulated(EPOCH + self.age);
-            let sync = async {
+            let process = async {
                 let engine = self.engine(clock.clone())?;
                 engine.store.arrange(&MoveProgress::default()).await?;
-                engine.sync(&SyncRequest::default()).await
+                work(engine).await
             };
-            let end = tokio::time::timeout(lasts, sync).await.ok();
+            let end = tokio::time::timeout(lasts, process).await.ok();
             (end, clock.moment().since_start())
         });
         // Dropping the runtime drops every task where it stands, as a kill would.
@@ -220,6 +238,7 @@ impl Stage {
             policy: Policy::including(self.scene.include.iter().copied()),
             quota: self.scene.quota,
             backfill: None,
+            max_bytes_day: self.scene.max_bytes_day,
         };
         Gmail::new(gateway, bearer, settings, Decoding::Inline)
     }

@@ -2,7 +2,7 @@
 
 use std::{sync::Mutex, time::Duration};
 
-use highwater_core::{BatchCounts, Event, Observer};
+use highwater_core::{BatchCounts, Event, Observer, Timestamp};
 
 /// Upper bounds in seconds; what is slower has no bound.
 pub(super) const COMMIT_BOUNDS: [f64; 9] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
@@ -20,6 +20,8 @@ pub(super) struct Counts {
     pub(super) commit_classes: [u64; COMMIT_BOUNDS.len() + 1],
     /// The store cannot write at the moment.
     pub(super) store_trouble: Option<String>,
+    /// The operator allows no more until then.
+    pub(super) spent_until: Option<Timestamp>,
 }
 
 /// The mutex is held for a few instructions.
@@ -44,6 +46,8 @@ impl Observer for Counters {
             Event::WorkerPanicked { .. } | Event::LiveWorkerFell => counts.panics += 1,
             Event::StoreTrouble { error } => counts.store_trouble = Some(error.clone()),
             Event::StoreHealed => counts.store_trouble = None,
+            Event::Spent { until } => counts.spent_until = Some(*until),
+            Event::SpentOver => counts.spent_until = None,
             _ => {}
         }
     }

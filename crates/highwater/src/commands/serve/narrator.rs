@@ -79,6 +79,10 @@ fn text(event: &Event) -> Option<String> {
             format!("the source is out ({}); waiting for it", kind.map_or("no answer", |kind| kind.as_str()))
         }
         Event::OutageOver => "the source answers again".into(),
+        Event::Spent { until } => {
+            format!("what may be downloaded in a day is; going on at {}", out::time(*until))
+        }
+        Event::SpentOver => "downloading again".into(),
         Event::StoreTrouble { error } => format!("the store cannot write: {error}; trying again"),
         Event::StoreHealed => "the store writes again".into(),
         Event::LiveWorkerFell => "an update worker fell and was replaced".into(),

@@ -131,14 +131,17 @@ impl Watched {
         }
     }
 
-    /// Notes when the mailbox was last seen as it is.
+    /// Notes when the mailbox was last seen as it is, and why it is not fetched from.
     async fn note_syncs(&self, mailbox: &Mailbox) -> highwater_store::Result<()> {
-        let mut noted = None;
+        let mut noted = (None, None);
         loop {
             self.engine.world.clock.sleep(MAILBOX_LOOK).await;
-            let seen = self.pulse().last_event;
+            let seen = (self.pulse().last_event, self.counts().spent_until);
             if seen != noted {
-                mailbox.synced().await?;
+                match seen.1 {
+                    Some(until) => mailbox.pause(until).await?,
+                    None => mailbox.synced().await?,
+                }
                 noted = seen;
             }
         }

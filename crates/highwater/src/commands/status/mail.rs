@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use highwater_core::ExceptionState;
+use highwater_core::{Downloads, ExceptionState, SourceName, Timestamp};
 use highwater_engine::StreamStatus;
 use highwater_sources::Clock;
-use highwater_store::{MailboxId, MailboxRow, Store};
+use highwater_store::{MailboxId, MailboxRow, MailboxStatus, Store};
 use serde_json::{Value as Json, json};
 
 use crate::{config::Config, out};
@@ -16,6 +16,13 @@ pub(super) struct Mailboxes(BTreeMap<String, Mailbox>);
 struct Mailbox {
     row: MailboxRow,
     forecast: Option<Forecast>,
+    downloads: Option<Downloaded>,
+}
+
+/// What has come within a day, of what may.
+struct Downloaded {
+    bytes: u64,
+    most: u64,
 }
 
 /// What is left, by how much there was when the mirror was begun.
@@ -35,13 +42,23 @@ pub(super) async fn read(config: &Config, store: &dyn Store, all: &[StreamStatus
         };
         let id = MailboxId::new(&gmail.org, &gmail.account);
         let Some(row) = rows.iter().find(|row| row.id == id).cloned() else { continue };
-        let workers = store.workers(&status.source, Clock::system().now()).await?;
+        let now = Clock::system().now();
+        let workers = store.workers(&status.source, now).await?;
         let rate: Option<f64> = workers.iter().map(|worker| worker.rate).sum();
         let expected = store.followed(&status.id()?).await?.expected;
         let forecast = expected.and_then(|expected| forecast(status, expected, gmail.mail.quota.get_cost(), rate));
-        mailboxes.insert(status.source.to_string(), Mailbox { row, forecast });
+        let downloads = match gmail.mail.max_bytes_day {
+            Some(most) => Some(Downloaded { bytes: downloaded(store, &status.source, now).await?, most }),
+            None => None,
+        };
+        mailboxes.insert(status.source.to_string(), Mailbox { row, forecast, downloads });
     }
     Ok(Mailboxes(mailboxes))
+}
+
+async fn downloaded(store: &dyn Store, source: &SourceName, now: Timestamp) -> anyhow::Result<u64> {
+    let all = store.downloads_since(source, Downloads::counted_since(now)).await?;
+    Ok(all.iter().map(|download| download.bytes).sum())
 }
 
 /// None when nothing is left.
@@ -76,7 +93,9 @@ impl Mailbox {
         let left = self.forecast.as_ref().map(|left| {
             json!({ "messages": left.messages, "units": left.units, "seconds": left.time.map(|time| time.as_secs()) })
         });
+        let day = self.downloads.as_ref().map(|day| json!({ "bytes": day.bytes, "most": day.most }));
         json!({
+            "downloaded_day": day,
             "status": self.row.status.as_str(),
             "error": self.row.error,
             "last_synced_at": self.row.last_synced_at.map(out::time),
@@ -86,13 +105,17 @@ impl Mailbox {
 
     fn text(&self) -> String {
         let mut lines = vec![format!("  mailbox       {}", self.row.status)];
-        lines.extend(self.row.error.iter().map(|error| format!("  error         {error}")));
+        let label = if self.row.status == MailboxStatus::Error { "error" } else { "waiting" };
+        lines.extend(self.row.error.iter().map(|error| format!("  {label:<13} {error}")));
         lines.extend(self.row.last_synced_at.map(|at| format!("  last synced   {}", out::time(at))));
         if let Some(left) = &self.forecast {
             let time = left.time.map_or(String::new(), |time| format!(", about {}", out::duration(time)));
             let (messages, units) = (out::grouped(left.messages), out::grouped(left.units));
             lines.push(format!("  left          about {messages} messages, {units} quota units{time}"));
         }
+        lines.extend(self.downloads.as_ref().map(|day| {
+            format!("  downloaded    {} of {} bytes within 24 hours", out::grouped(day.bytes), out::grouped(day.most))
+        }));
         lines.join("\n")
     }
 }

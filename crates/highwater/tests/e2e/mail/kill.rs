@@ -8,7 +8,7 @@ use crate::support::{Deadline, Sim, until};
 const MESSAGES: u32 = 1_500;
 const KILLS: u64 = 6;
 /// Work that a crash undoes is what is in flight or not yet written: some tens of messages at this rate.
-const LIMITS: &str = "[sources.mail.limits]\nrate = 4000\nin_flight = 8\njob = 5\n";
+const LIMITS: &str = "[sources.mail.limits]\nrate = 4000\nin_flight = 8\n";
 
 #[test]
 fn kills_in_mid_backfill_lose_nothing_and_refetch_little() {

@@ -10,7 +10,7 @@ use crate::support::{Database, Home, Sim, until};
 
 const MESSAGES: u32 = 600;
 const PLAN: &str = "[size]\nsize_kb = 24\n[latency]\nfixed_ms = 10";
-const LIMITS: &str = "[sources.mail.limits]\nrate = 4000\nin_flight = 8\njob = 5\n";
+const LIMITS: &str = "[sources.mail.limits]\nrate = 4000\nin_flight = 8\n";
 const STORE: &str = "sqlite:highwater.db";
 
 impl Desk {
