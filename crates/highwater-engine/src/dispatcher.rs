@@ -159,9 +159,7 @@ impl Dispatcher {
     /// Works until nothing is left to do in `scope`, or something ends the run early. Leases still open are given back.
     pub(crate) async fn drain(&mut self, scope: Scope) -> Result<DrainEnd> {
         let ended = match self.work(scope).await {
-            Err(EngineError::Remote(failure)) if failure.kind == FailureKind::Spent => {
-                Ok(DrainEnd::spent(failure, self.worker.engine.now()))
-            }
+            Err(EngineError::Spent(failure)) => Ok(DrainEnd::spent(failure, self.worker.engine.now())),
             ended => ended,
         };
         if !matches!(ended, Ok(DrainEnd::Done)) {

@@ -12,6 +12,9 @@ pub enum EngineError {
     /// Nobody but a person can mend it.
     #[error("the account cannot be used")]
     Account(#[source] Failure),
+    /// The operator has bounded what is asked for.
+    #[error("no more may be asked for now")]
+    Spent(#[source] Failure),
     #[error("the workers keep dying: {panics} panics in a row without a commit")]
     WorkersDie { panics: u32 },
     #[error("a task of the engine died: {0}")]
@@ -22,6 +25,7 @@ impl From<Failure> for EngineError {
     fn from(failure: Failure) -> Self {
         match failure.kind {
             FailureKind::Credentials => EngineError::Account(failure),
+            FailureKind::Spent => EngineError::Spent(failure),
             _ => EngineError::Remote(failure),
         }
     }

@@ -7,6 +7,7 @@ use crate::{
     Engine,
     account::{self, AccountLink},
     asking::ask,
+    dispatcher::DrainEnd,
     duties::Duties,
     error::Result,
 };
@@ -24,7 +25,7 @@ impl Engine {
         let owner = self.world.entropy.worker_id();
         let account = AccountLink::join(self, owner.clone()).await?;
         let duties = Duties::start(self, account);
-        let forecasts = self.forecasts().await;
+        let forecasts = self.counted("plan", self.forecasts()).await;
         drop(duties);
         account::leave(self, &owner).await;
         self.source.sign_off().await;
@@ -36,6 +37,7 @@ impl Engine {
         for spec in self.source.streams().iter().filter(|spec| spec.follows == Following::Sync) {
             let forecast = match ask(self, async |call| self.source.forecast(&spec.name, call).await).await? {
                 Ok(forecast) => forecast,
+                Err(DrainEnd::Spent { why, .. }) => return Err(Failure::new(FailureKind::Spent, why).into()),
                 Err(_) => {
                     return Err(Failure::new(FailureKind::Throttled, "the calls for the lists cannot be made").into());
                 }

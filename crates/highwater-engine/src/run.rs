@@ -128,6 +128,23 @@ impl RunLog {
 const FAILED_PATIENCE: Duration = Duration::from_secs(1);
 const COUNT_EVERY: Duration = Duration::from_secs(2);
 
+impl Engine {
+    /// Calls that are bounded over runs count whatever they are made for: a run that only looks is in the books then.
+    pub(crate) async fn counted<T>(&self, command: &'static str, work: impl Future<Output = Result<T>>) -> Result<T> {
+        if !self.source.allowance().is_some_and(Allowance::has_month) {
+            return work.await;
+        }
+        let mut log = RunLog::begin(self, command).await?;
+        let done = tokio::select! {
+            biased;
+            done = work => done,
+            never = log.keep_counting() => never,
+        };
+        log.end(if done.is_ok() { RunOutcome::Complete } else { RunOutcome::Failed }).await?;
+        done
+    }
+}
+
 /// What the runs of this month have spent of the operator's allowance.
 async fn count_month(engine: &Engine) -> Result<()> {
     let Some(allowance) = engine.source.allowance().filter(|allowance| allowance.has_month()) else { return Ok(()) };

@@ -147,6 +147,12 @@ impl VerifyReport {
 
 impl Engine {
     pub async fn verify(&self, sample: Sample) -> Result<VerifyReport> {
+        let verified = self.counted("verify", self.verify_all(sample)).await;
+        self.source.sign_off().await;
+        verified
+    }
+
+    async fn verify_all(&self, sample: Sample) -> Result<VerifyReport> {
         let mut streams = Vec::new();
         for spec in self.source.streams() {
             // What nobody has served yet is no part of the mirror.
@@ -154,7 +160,6 @@ impl Engine {
                 streams.push(self.verify_stream(spec, sample).await?);
             }
         }
-        self.source.sign_off().await;
         let (ledger_lines, ledger_error) = self.verify_ledger().await?;
         Ok(VerifyReport { streams, ledger_lines, ledger_error, verified_at: self.now() })
     }

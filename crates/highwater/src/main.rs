@@ -88,6 +88,9 @@ fn exit_of(error: &anyhow::Error) -> Exit {
     if is_about_credentials(error) {
         return Exit::Credentials;
     }
+    if matches!(error.downcast_ref(), Some(EngineError::Spent(_))) {
+        return Exit::Unaccounted;
+    }
     store_error(error).map_or(Exit::Failed, |error| location::exit_of(error.kind))
 }
 

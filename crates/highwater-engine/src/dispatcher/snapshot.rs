@@ -296,7 +296,9 @@ async fn settle(worker: &Worker, lease: &Lease, parts: Vec<(Key, Option<Failure>
 fn job_error(error: EngineError) -> JobError {
     match error {
         EngineError::Store(error) => JobError::Store(error),
-        EngineError::Remote(failure) | EngineError::Account(failure) => JobError::Account(failure),
+        EngineError::Remote(failure) | EngineError::Spent(failure) | EngineError::Account(failure) => {
+            JobError::Account(failure)
+        }
         other => JobError::Account(Failure::new(FailureKind::Internal, other.to_string())),
     }
 }

@@ -7,7 +7,7 @@ use highwater_sources::{Answer, Beat, Call, Discovered, Fetched, Renewal, Stream
 use highwater_store::Page;
 
 use super::{FindingKind, StreamVerdict, books::Exceptions, rows};
-use crate::{Engine, asking::ask, error::Result, recall::recall};
+use crate::{Engine, asking::ask, dispatcher::DrainEnd, error::Result, recall::recall};
 
 const PAGE: u32 = 5_000;
 /// Of a key that cannot be had.
@@ -58,6 +58,7 @@ async fn list(engine: &Engine, spec: &StreamSpec, verdict: &mut StreamVerdict) -
             Ok(None)
         }
         Ok(_) => Ok(None),
+        Err(DrainEnd::Spent { why, .. }) => Err(Failure::new(FailureKind::Spent, why).into()),
         Err(_) => Err(Failure::new(FailureKind::Throttled, "it asks to be left alone").into()),
     }
 }

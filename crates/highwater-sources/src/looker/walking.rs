@@ -15,7 +15,7 @@ pub(super) const PAGE: usize = 500;
 const WALKS_MAX: u32 = 3;
 /// By how much less is asked for after a failure.
 const SMALLER: usize = 8;
-/// A list with more rows that fail is one that fails.
+/// A list with more rows that fail is one that fails, and so is one that begins with two of them.
 const BAD_ROWS_MAX: usize = 10;
 
 /// A row of a list that is walked.
@@ -77,7 +77,11 @@ impl Looker {
             let overlap = usize::from(walk.is_full && walk.limit > 1);
             let (limit, offset) = (walk.limit, walk.position - overlap);
             let page = format!("{path}limit={limit}&offset={offset}");
-            let patience: &[_] = if limit == PAGE || limit == 1 { &QUICK_RETRIES } else { &[] };
+            let patience = match limit {
+                PAGE => &QUICK_RETRIES[..],
+                1 => &QUICK_RETRIES[..2],
+                _ => &[],
+            };
             match self.list_for(&page, patience, call).await {
                 Ok(body) => {
                     let found = rows(&body, path)?;
@@ -119,7 +123,8 @@ impl<T: Step> Walk<T> {
 
     fn retreat(&mut self, failure: Failure) -> Result<(), Failure> {
         let may_be_the_page = is_passing(failure.kind) || failure.kind == FailureKind::Status;
-        if !may_be_the_page || self.walked.unlisted.len() >= BAD_ROWS_MAX {
+        let bad_rows_max = if self.seen.is_empty() { 1 } else { BAD_ROWS_MAX };
+        if !may_be_the_page || self.walked.unlisted.len() >= bad_rows_max {
             return Err(failure);
         }
         if self.limit > 1 {

@@ -67,7 +67,9 @@ async fn verify_store(global: &Global, settings: &Settings) -> anyhow::Result<Ex
 
 async fn verify_source(global: &Global, args: &VerifyArgs, settings: &Settings, name: &str) -> anyhow::Result<Exit> {
     let source = settings.config.source(name)?;
-    let store = settings.open_store(Access::Read).await?;
+    // Its calls are noted if they are counted.
+    let is_counted = source.looker.as_ref().is_some_and(|looker| looker.mirror.max_calls_month.is_some());
+    let store = settings.open_store(if is_counted { Access::Write } else { Access::Read }).await?;
     let stop = CancellationToken::new();
     let compared = Arc::new(AtomicU64::new(0));
     let counter = compared.clone();

@@ -41,6 +41,22 @@ fn a_month_has_its_bound_over_runs() {
 }
 
 #[test]
+fn what_only_looks_counts_for_the_month_as_well() {
+    let keys = format!("types = ['folders', 'users']\nmax_calls_month = 20\n{FAST}");
+    let desk = Desk::new(Sim::looker(40, "none"), &keys);
+    desk.sync().exits(0);
+    let looks = [["sync", "bi", "--plan"].as_slice(), &["verify", "bi"]];
+    for look in looks.iter().cycle().take(20) {
+        let done = desk.home.run(look);
+        if done.status.code() != Some(0) {
+            done.exits(3).complains(&["max_calls_month"]);
+        }
+    }
+    assert_eq!(desk.calls(), 20);
+    assert_eq!(desk.sim.stats()["tokens_live"], 0, "signed off");
+}
+
+#[test]
 fn a_plan_is_what_a_sync_takes_and_makes_only_the_lists() {
     let types = "types = ['dashboards', 'folders', 'looks', 'users', 'scheduled_plans', 'groups']\n";
     let desk = Desk::new(Sim::looker(250, "none"), &format!("{types}{FAST}"));
