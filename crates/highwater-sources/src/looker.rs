@@ -9,6 +9,7 @@ mod json;
 mod kinds;
 mod listing;
 mod naming;
+mod permissions;
 mod references;
 mod reply;
 mod schema;

@@ -1,12 +1,7 @@
 //! Lists: in one answer where there is such a one, else page by page until an empty one.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
-use bytes::Bytes;
-use futures_util::{StreamExt, stream};
 use highwater_core::{Failure, FailureKind, Key};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -14,19 +9,13 @@ use serde_json::value::RawValue;
 use super::{
     Looker,
     census::{Census, Order, Section, Spot, order_of, parting, sorted},
-    content::Reader,
     group::Group,
     json::Node,
     kinds::{Kind, List, MODELS, Which},
     reply::malformed,
-    walking::{Step, Walked},
+    walking::Step,
 };
 use crate::{Call, escape::escaped};
-
-/// By which content metadata is found.
-const MEMBERS: &str = "id,parent_id,content_metadata_id,folder_id,folder(id)";
-/// Lists asked for at once.
-const LISTS_AT_ONCE: usize = 4;
 
 /// The few members of listed objects by which others are found.
 #[derive(Deserialize)]
@@ -90,9 +79,9 @@ impl Step for Listed {
 /// A listed object: where it is, and where its permissions are.
 pub(super) struct Listed {
     pub(super) key: Key,
-    folder: Option<String>,
-    parent: Option<String>,
-    metadata: Option<String>,
+    pub(super) folder: Option<String>,
+    pub(super) parent: Option<String>,
+    pub(super) metadata: Option<String>,
 }
 
 impl Looker {
@@ -252,98 +241,6 @@ impl Looker {
         Ok(())
     }
 
-    /// That of everything in a folder comes in one answer, found by the metadata of the folder.
-    async fn metadata(&self, census: &mut Census, call: &Call) -> Result<(), Failure> {
-        let folders = listed(&self.list(&format!("folders?fields={MEMBERS}"), call).await?, "folders")?;
-        let above: HashMap<String, String> =
-            folders.iter().filter_map(|one| Some((one.key.to_string(), one.metadata.clone()?))).collect();
-        let mut all: Vec<Listed> =
-            folders.into_iter().map(|one| Listed { folder: one.parent.clone(), ..one }).collect();
-        for name in ["dashboards", "looks", "boards"] {
-            let members = match self.list(&format!("{name}?fields={MEMBERS}"), call).await {
-                Ok(body) => listed(&body, name),
-                Err(failure) => Err(failure),
-            };
-            all.extend(self.seen_of(census, name, members)?);
-        }
-        for name in ["dashboards", "looks"] {
-            let path = format!("{name}/search?deleted=true&sorts=id&fields={MEMBERS}&");
-            let trash = self.walk::<Listed>(&path, call).await.and_then(Walked::whole);
-            all.extend(self.seen_of(census, name, trash)?);
-        }
-        let mut groups: BTreeMap<String, Vec<Key>> = BTreeMap::new();
-        for Listed { metadata, folder, .. } in all {
-            let Some(key) = metadata.map(|metadata| Key::from(metadata.as_str())) else { continue };
-            match folder.and_then(|folder| above.get(&folder)) {
-                Some(parent) => groups.entry(parent.clone()).or_default().push(key),
-                None => census.add(key, Spot::Alone),
-            }
-        }
-        for (parent, keys) in groups {
-            add_group(census, format!("content_metadata?parent_id={}", escaped(&parent)), keys);
-        }
-        Ok(())
-    }
-
-    /// What cannot be listed has metadata all the same. Its own stream says so, if there is one.
-    fn seen_of(
-        &self,
-        census: &mut Census,
-        name: &str,
-        listed: Result<Vec<Listed>, Failure>,
-    ) -> Result<Vec<Listed>, Failure> {
-        match listed {
-            Err(failure) if is_end(failure.kind) || self.gateway.is_stopped() => Err(failure),
-            Err(failure) => {
-                if self.mirrors(name) {
-                    census.has_gaps = true;
-                } else {
-                    census.leave_out(name, forbidden(failure));
-                }
-                Ok(Vec::new())
-            }
-            Ok(listed) => Ok(listed),
-        }
-    }
-
-    /// Grants, of content that has its own.
-    async fn access(&self, census: &mut Census, kind: &'static Kind, call: &Call) -> Result<(), Failure> {
-        self.read_naming(census, kind, call).await?;
-        let own: Vec<Key> = {
-            let references = self.references();
-            references.own_access.iter().filter(|(_, has_own)| **has_own).map(|(key, _)| key.clone()).collect()
-        };
-        let asked = own.into_iter().map(|key| async move { (self.grants(&key, call).await, key) });
-        let lists: Vec<_> = stream::iter(asked).buffered(LISTS_AT_ONCE).collect().await;
-        if let (true, Some((Err(failure), _))) = (lists.iter().all(|(list, _)| list.is_err()), lists.last()) {
-            return Err(failure.clone());
-        }
-        let reader = self.reader(kind);
-        for (list, metadata) in lists {
-            match list.and_then(|body| grants_in(&reader, body.as_deref())) {
-                Ok(grants) => grants.into_iter().for_each(|(key, body)| census.add_body(key, body)),
-                Err(failure) if is_end(failure.kind) || self.gateway.is_stopped() => return Err(failure),
-                Err(failure) => census.leave_out(&format!("content_metadata_id {metadata}"), failure),
-            }
-        }
-        Ok(())
-    }
-
-    /// None if it is gone with what it is for.
-    async fn grants(&self, metadata: &Key, call: &Call) -> Result<Option<Bytes>, Failure> {
-        let id = escaped(&metadata.to_string());
-        match self.list(&format!("content_metadata_access?content_metadata_id={id}"), call).await {
-            Err(failure) if failure.kind == FailureKind::NotFound => {
-                match self.answer(&format!("content_metadata/{id}"), call).await.map_err(Failure::from) {
-                    Ok(_) => Err(forbidden(failure)),
-                    Err(failure) if failure.kind == FailureKind::NotFound => Ok(None),
-                    Err(failure) => Err(failure),
-                }
-            }
-            list => list.map(Some),
-        }
-    }
-
     async fn queries(&self, census: &mut Census, kind: &'static Kind, call: &Call) -> Result<(), Failure> {
         self.read_naming(census, kind, call).await?;
         for (key, body) in &mut self.references().queries {
@@ -356,24 +253,6 @@ impl Looker {
     }
 }
 
-fn grants_in(reader: &Reader, body: Option<&[u8]>) -> Result<Vec<(Key, String)>, Failure> {
-    let Some(body) = body else { return Ok(Vec::new()) };
-    let what = reader.kind.name;
-    let named = |raw: &RawValue| {
-        let key = Node::read(raw.get()).and_then(|node| reader.key_of(&node));
-        Ok((key.ok_or_else(|| malformed(what))?, raw.get().to_owned()))
-    };
-    rows(body, what)?.into_iter().map(named).collect()
-}
-
-/// What answers 404 and is there may not be seen.
-fn forbidden(failure: Failure) -> Failure {
-    match failure.kind {
-        FailureKind::NotFound => Failure::new(FailureKind::Forbidden, failure.message),
-        _ => failure,
-    }
-}
-
 /// Nothing more is to be had of this account now.
 pub(super) fn is_end(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Credentials | FailureKind::Spent)
@@ -383,7 +262,7 @@ pub(super) fn is_refusal(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Forbidden | FailureKind::NotFound)
 }
 
-fn add_group(census: &mut Census, path: String, keys: Vec<Key>) {
+pub(super) fn add_group(census: &mut Census, path: String, keys: Vec<Key>) {
     let group = Arc::new(Group::new(path, keys.len()));
     keys.into_iter().for_each(|key| census.add(key, Spot::Group(group.clone())));
 }

@@ -137,3 +137,72 @@ impl<T: Step> Walk<T> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Row(Key);
+
+    impl Step for Row {
+        fn read(raw: &RawValue) -> Option<Self> {
+            raw.get().parse().ok().map(|number| Row(Key::Number(number)))
+        }
+
+        fn key(&self) -> &Key {
+            &self.0
+        }
+    }
+
+    fn walk() -> Walk<Row> {
+        let walked = Walked { rows: Vec::new(), unlisted: Vec::new() };
+        Walk { walked, seen: HashSet::new(), position: 0, limit: PAGE, is_full: false }
+    }
+
+    fn add(walk: &mut Walk<Row>, page: &str, overlap: usize, limit: usize) -> bool {
+        let rows: Vec<&RawValue> = serde_json::from_str(page).unwrap();
+        walk.add(&rows, overlap, limit)
+    }
+
+    fn server() -> Failure {
+        Failure::new(FailureKind::Server, "status 500")
+    }
+
+    #[test]
+    fn rows_that_moved_between_pages_show_in_the_row_that_is_shown_again() {
+        let mut walk = walk();
+        assert!(add(&mut walk, "[1,2,3]", 0, 3));
+        assert!(walk.is_full);
+        assert!(add(&mut walk, "[3,4]", 1, 3));
+        assert_eq!((walk.position, walk.is_full), (4, false));
+        assert!(!add(&mut walk, "[6,7]", 1, 3), "row 5 has moved over the edge");
+    }
+
+    #[test]
+    fn a_page_that_fails_is_made_smaller_down_to_the_row_that_is_left_out() {
+        let mut walk = walk();
+        add(&mut walk, "[1,2]", 0, PAGE);
+        while walk.limit > 1 {
+            walk.retreat(server()).unwrap();
+        }
+        walk.retreat(server()).unwrap();
+        assert_eq!((walk.position, walk.walked.unlisted[0].part.as_str()), (3, "row 2"));
+        assert!(walk.limit > 1);
+        assert!(walk.retreat(Failure::new(FailureKind::Forbidden, "status 403")).is_err());
+    }
+
+    #[test]
+    fn a_list_that_begins_with_rows_that_fail_is_given_up() {
+        let mut walk = walk();
+        let failures = (0..100).take_while(|_| walk.retreat(server()).is_ok()).count();
+        assert!(failures < 10, "{failures} requests in vain");
+    }
+
+    #[test]
+    fn a_row_without_a_name_is_told_of() {
+        let mut walk = walk();
+        assert!(add(&mut walk, r#"[1,"x",2]"#, 0, 3));
+        assert_eq!((walk.walked.rows.len(), walk.walked.unlisted.len()), (2, 1));
+        assert!(walk.walked.whole().is_err());
+    }
+}
