@@ -121,7 +121,7 @@ impl Writer<'_> {
                 continue;
             }
             self.comma(index);
-            self.json.push_str(&serde_json::Value::from(name.as_ref()).to_string());
+            self.quote(name);
             self.json.push(':');
             self.write(value);
             index += 1;
@@ -134,9 +134,20 @@ impl Writer<'_> {
             Some(Text::Plain(Cow::Borrowed(_))) => self.json.push_str(raw),
             Some(text) => {
                 self.is_mended |= matches!(text, Text::Mended { .. });
-                self.json.push_str(&serde_json::Value::from(text.shown()).to_string());
+                self.quote(text.shown());
             }
             None => self.json.push_str("null"),
+        }
+    }
+
+    /// Most names need nothing but quotes.
+    fn quote(&mut self, text: &str) {
+        if text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
+            self.json.push_str(&serde_json::Value::from(text).to_string());
+        } else {
+            self.json.push('"');
+            self.json.push_str(text);
+            self.json.push('"');
         }
     }
 
