@@ -186,7 +186,7 @@ impl Gmail {
     async fn discover_in(&self, span: Span, call: &Call) -> Result<Discovered, Failure> {
         let pages_max = if span.len() > 1 { PAGES_MAX } else { u32::MAX };
         let which = Which { span: Some(span), label: None };
-        let Listed::All(keys) = self.list_pages(which, pages_max, call).await? else {
+        let Listed::All { keys, .. } = self.list_pages(which, pages_max, call).await? else {
             return Ok(Discovered::TooMany);
         };
         if !keys.is_empty() {

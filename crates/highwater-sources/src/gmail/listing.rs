@@ -20,6 +20,17 @@ struct Page {
     next_page_token: Option<String>,
 }
 
+impl Page {
+    fn next(self) -> Option<String> {
+        self.next_page_token.filter(|next| !next.is_empty())
+    }
+}
+
+/// A place that names itself as the next is never left.
+fn no_end() -> Failure {
+    Failure::new(FailureKind::Malformed, "the listing names the same page as the next")
+}
+
 #[derive(Deserialize)]
 struct Named {
     id: String,
@@ -34,7 +45,10 @@ pub(super) struct Which<'a> {
 
 /// What became of a listing with a bound.
 pub(super) enum Listed {
-    All(BTreeSet<Key>),
+    All {
+        keys: BTreeSet<Key>,
+        pages: u32,
+    },
     /// There is more than was wished for.
     More,
 }
@@ -43,16 +57,16 @@ impl Gmail {
     /// All of it. Where a next page begins is written nowhere: if it is a number, whatever leaves the list meanwhile hides
     /// another one. What takes more than a page is listed twice, and what either names is there.
     pub(super) async fn list(&self, which: Which<'_>, call: &Call) -> Result<BTreeSet<Key>, Failure> {
-        let mut keys = self.list_once(which, call).await?;
-        if keys.len() >= PAGE {
-            keys.extend(self.list_once(which, call).await?);
+        let (mut keys, pages) = self.list_once(which, call).await?;
+        if pages > 1 {
+            keys.extend(self.list_once(which, call).await?.0);
         }
         Ok(keys)
     }
 
-    async fn list_once(&self, which: Which<'_>, call: &Call) -> Result<BTreeSet<Key>, Failure> {
+    async fn list_once(&self, which: Which<'_>, call: &Call) -> Result<(BTreeSet<Key>, u32), Failure> {
         match self.list_pages(which, u32::MAX, call).await? {
-            Listed::All(keys) => Ok(keys),
+            Listed::All { keys, pages } => Ok((keys, pages)),
             Listed::More => Err(Failure::new(FailureKind::Internal, "a listing without end")),
         }
     }
@@ -70,9 +84,10 @@ impl Gmail {
                 Ok(page) => {
                     keys.extend(page.messages.iter().map(|named| Key::from(named.id.as_str())));
                     pages += 1;
-                    match page.next_page_token.filter(|next| !next.is_empty()) {
+                    match page.next() {
+                        Some(next) if token.as_ref() == Some(&next) => return Err(no_end()),
                         Some(next) => token = Some(next),
-                        None => return Ok(Listed::All(keys)),
+                        None => return Ok(Listed::All { keys, pages }),
                     }
                 }
                 // What was listed already stays: a key too many does no harm.
@@ -110,10 +125,13 @@ impl Gmail {
                 query.add("pageToken", token);
             }
             let page: Page = self.read(query.request(), call, self.costs().list).await?;
-            match (page.messages.is_empty(), page.next_page_token) {
-                (false, _) => return Ok(true),
-                (true, None) => return Ok(false),
-                (true, next) => token = next,
+            if !page.messages.is_empty() {
+                return Ok(true);
+            }
+            match page.next() {
+                None => return Ok(false),
+                next if next == token => return Err(no_end()),
+                next => token = next,
             }
         }
     }

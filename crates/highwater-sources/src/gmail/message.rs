@@ -81,7 +81,11 @@ impl<'a> Message<'a> {
             date: date.ok_or_else(|| malformed("the message has no date"))?,
             size_estimate: self.size_estimate,
         };
-        let place = match self.raw.ok_or_else(|| malformed("the message came without its bytes"))? {
+        let place = match self
+            .raw
+            .filter(|raw| !raw.is_empty())
+            .ok_or_else(|| malformed("the message came without its bytes"))?
+        {
             Cow::Borrowed(text) => {
                 let start = text.as_ptr().addr() - answer.as_ptr().addr();
                 Place::Within(start..start + text.len())

@@ -62,8 +62,12 @@ fn row_of(row: &Row) -> Sql<StreamRow> {
     })
 }
 
+/// What is older than all before was never compared.
 pub(super) async fn place(db: &Db, stream: &StreamId, span: Span, frontier: Position) -> Sql<()> {
-    let update = "UPDATE ingest_streams SET origin = $3, target = $4, frontier = $5 WHERE source = $1 AND stream = $2";
+    let update = "
+        UPDATE ingest_streams SET origin = $3, target = $4, frontier = $5,
+            reconciled_at = CASE WHEN $3 < origin THEN NULL ELSE reconciled_at END
+        WHERE source = $1 AND stream = $2";
     let (source, name) = (stream.source.as_str(), stream.stream.as_str());
     let params = [
         (&source as _, Type::TEXT),

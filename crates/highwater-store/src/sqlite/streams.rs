@@ -56,9 +56,12 @@ fn row_of(row: &Row<'_>) -> Sql<StreamRow> {
     })
 }
 
+/// What is older than all before was never compared.
 pub(super) fn place(db: &Connection, stream: &StreamId, span: Span, frontier: Position) -> Sql<()> {
     db.prepare_cached(
-        "UPDATE ingest_streams SET origin = ?3, target = ?4, frontier = ?5 WHERE source = ?1 AND stream = ?2",
+        "UPDATE ingest_streams SET origin = ?3, target = ?4, frontier = ?5,
+             reconciled_at = CASE WHEN ?3 < origin THEN NULL ELSE reconciled_at END
+         WHERE source = ?1 AND stream = ?2",
     )?
     .execute(params![stream.source.as_str(), stream.stream.as_str(), span.start().0, span.end().0, frontier.0])?;
     Ok(())

@@ -168,4 +168,10 @@ pub async fn the_place_in_the_record_moves_with_the_last_piece(lab: Lab) {
     assert_eq!(scene.query("SELECT count(*) FROM ingest_segments").await, ["3"], "a segment for each piece");
     let retrying = scene.store().counts(&scene.stream).await.unwrap().exceptions_in(ExceptionState::RetryWait);
     assert_eq!(retrying, 2);
+
+    for (start, end, reconciled_at) in [(100, 110, Some(at(2))), (-10, 0, None)] {
+        scene.plan(Purpose::Catchup, start, end, 10).await.unwrap();
+        let followed = store.followed(&scene.stream).await.unwrap();
+        assert_eq!(followed.reconciled_at, reconciled_at, "what is older than all before was never compared");
+    }
 }
