@@ -55,7 +55,7 @@ impl RunLog {
         let mut told = Downloads::default();
         loop {
             self.engine.world.clock.sleep(COUNT_EVERY).await;
-            // The next one tells the same.
+            // What the store does not take or tell now it does the next time.
             if has_month {
                 self.engine.store.note_requests(&self.id, self.requests()).await.ok();
             }

@@ -35,7 +35,7 @@ pub use session::ApiKey;
 use self::{
     census::{Census, Order},
     content::Reader,
-    listing::is_refusal,
+    listing::{is_end, is_refusal},
     references::References,
     reply::{expect_ok, is_passing},
     session::{Session, signed},
@@ -157,6 +157,11 @@ impl Looker {
                 (listed, _) => return listed,
             }
         }
+    }
+
+    /// Nothing more is to be had of this account now.
+    fn is_over(&self, failure: &Failure) -> bool {
+        is_end(failure.kind) || self.gateway.is_stopped()
     }
 
     fn reader(&self, kind: &'static Kind) -> Reader {

@@ -49,7 +49,9 @@ pub(super) async fn prepare(worker: &Worker, mut claimed: Claimed, renewal: Rene
     } else {
         recall(&worker.engine, &worker.stream.spec.name).await?;
         match patiently(worker, span, Look::First).await? {
-            Ok(roll) => open_up(worker, &claimed, roll.unwrap_or_default(), (parts, due), renewal).await?,
+            Ok(Some(roll)) => open_up(worker, &claimed, roll, (parts, due), renewal).await?,
+            // Nothing listed is not the same as nothing there.
+            Ok(None) => return Err(EngineError::TaskDied("a snapshot begins with a list".into())),
             Err(failure) => {
                 settle(worker, &claimed.lease, vec![(Key::from(ALL), Some(failure))]).await?;
                 (Vec::new(), look_up(worker, due).await?, SnapshotWork::default())

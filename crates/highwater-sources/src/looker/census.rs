@@ -114,7 +114,7 @@ impl Census {
     }
 
     /// Those that are in the trash now and were not before, or the other way round.
-    pub(super) fn moved_since(&self, before: &Census) -> Vec<Key> {
+    fn moved_since(&self, before: &Census) -> Vec<Key> {
         let has_moved = |key: &&Key| before.lists(key) && before.is_trash(key) != self.is_trash(key);
         self.order.iter().filter(has_moved).cloned().collect()
     }

@@ -128,8 +128,8 @@ impl Looker {
     ) -> Result<(), Failure> {
         if let (List::PagesAndTrash { .. }, Some(live)) = (kind.list, census.sections.first().cloned()) {
             let beyond = self.walk_from::<Listed>(&format!("{}fields=id&", live.path), live.ids.len(), call).await?;
-            let shown = beyond.map(|walked| walked.rows).unwrap_or_default();
-            shown.into_iter().filter(|one| kind.admits(&one.key)).for_each(|one| census.add_stray(one.key));
+            beyond.unlisted.into_iter().for_each(|one| census.leave_out(&one.part, one.failure));
+            beyond.rows.into_iter().filter(|one| kind.admits(&one.key)).for_each(|one| census.add_stray(one.key));
         }
         let mut known = self.strays.lock().expect("no code panics while it holds this lock");
         known.remove(kind.name).unwrap_or_default().into_iter().for_each(|key| census.add_stray(key));
@@ -140,7 +140,7 @@ impl Looker {
     async fn add_trash(&self, census: &mut Census, path: String, call: &Call) -> Result<(), Failure> {
         match self.walk(&format!("{path}fields=id&"), call).await {
             Ok(walked) => census.add_walked(path, walked),
-            Err(failure) if is_end(failure.kind) || self.gateway.is_stopped() => return Err(failure),
+            Err(failure) if self.is_over(&failure) => return Err(failure),
             Err(failure) => census.leave_out("trash", failure),
         }
         Ok(())
@@ -167,7 +167,7 @@ impl Looker {
                         let found: Vec<_> = listed(&body, &path)?.into_iter().map(|one| one.key).collect();
                         order_of(&ids, place, &found).unwrap_or(Order::Number)
                     }
-                    Err(failure) if is_end(failure.kind) || self.gateway.is_stopped() => return Err(failure),
+                    Err(failure) if self.is_over(&failure) => return Err(failure),
                     // Pages are followed wherever their rows are; it takes a few requests more.
                     Err(_) => return Ok(Section::new(path, sorted(&ids, Order::Number))),
                 }
@@ -190,7 +190,7 @@ impl Looker {
         let path = format!("{pages}?sorts=id&");
         match self.walk::<Listed>(&format!("{path}fields=id&"), call).await {
             Ok(walked) if walked.unlisted.is_empty() => census.add_walked(path, walked),
-            Err(failure) if is_end(failure.kind) || self.gateway.is_stopped() => return Err(failure),
+            Err(failure) if self.is_over(&failure) => return Err(failure),
             _ => {}
         }
         all.into_iter().for_each(|key| census.add(key, Spot::Alone));
@@ -253,7 +253,7 @@ impl Looker {
     }
 }
 
-/// Nothing more is to be had of this account now.
+/// The account itself cannot be used, or not any more.
 pub(super) fn is_end(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Credentials | FailureKind::Spent)
 }

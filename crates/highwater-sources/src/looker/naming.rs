@@ -125,6 +125,7 @@ impl Recall for Looker {
         let kind = kind_of(stream);
         // Permissions go with what they are for; queries stay.
         let names_nothing = stored.is_gone && kind.list == List::Metadata;
+        // A body that cannot be read was damaged in the store, where `verify` tells of it.
         if let Some(node) = Node::read(stored.body).filter(|_| !names_nothing) {
             self.references().note(kind, stored.key, Found::read(kind, &node));
         }

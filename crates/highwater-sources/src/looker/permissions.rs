@@ -13,9 +13,8 @@ use super::{
     content::Reader,
     json::Node,
     kinds::Kind,
-    listing::{Listed, add_group, is_end, listed, rows},
+    listing::{Listed, add_group, is_refusal, listed, rows},
     reply::malformed,
-    walking::Walked,
 };
 use crate::{Call, escape::escaped};
 
@@ -41,7 +40,13 @@ impl Looker {
         }
         for name in ["dashboards", "looks"] {
             let path = format!("{name}/search?deleted=true&sorts=id&fields={MEMBERS}&");
-            let trash = self.walk::<Listed>(&path, call).await.and_then(Walked::whole);
+            let trash = self.walk::<Listed>(&path, call).await.map(|walked| {
+                walked
+                    .unlisted
+                    .into_iter()
+                    .for_each(|one| census.leave_out(&format!("{name}, {}", one.part), one.failure));
+                walked.rows
+            });
             all.extend(self.seen_of(census, name, trash)?);
         }
         let mut groups: BTreeMap<String, Vec<Key>> = BTreeMap::new();
@@ -58,7 +63,7 @@ impl Looker {
         Ok(())
     }
 
-    /// What cannot be listed has metadata all the same. Its own stream says so, if there is one.
+    /// What cannot be listed has metadata all the same. That it may not be seen its own stream says, if there is one.
     fn seen_of(
         &self,
         census: &mut Census,
@@ -66,13 +71,13 @@ impl Looker {
         listed: Result<Vec<Listed>, Failure>,
     ) -> Result<Vec<Listed>, Failure> {
         match listed {
-            Err(failure) if is_end(failure.kind) || self.gateway.is_stopped() => Err(failure),
+            Err(failure) if self.is_over(&failure) => Err(failure),
+            Err(failure) if self.mirrors(name) && is_refusal(failure.kind) => {
+                census.has_gaps = true;
+                Ok(Vec::new())
+            }
             Err(failure) => {
-                if self.mirrors(name) {
-                    census.has_gaps = true;
-                } else {
-                    census.leave_out(name, forbidden(failure));
-                }
+                census.leave_out(name, forbidden(failure));
                 Ok(Vec::new())
             }
             Ok(listed) => Ok(listed),
@@ -95,7 +100,7 @@ impl Looker {
         for (list, metadata) in lists {
             match list.and_then(|body| grants_in(&reader, body.as_deref())) {
                 Ok(grants) => grants.into_iter().for_each(|(key, body)| census.add_body(key, body)),
-                Err(failure) if is_end(failure.kind) || self.gateway.is_stopped() => return Err(failure),
+                Err(failure) if self.is_over(&failure) => return Err(failure),
                 Err(failure) => census.leave_out(&format!("content_metadata_id {metadata}"), failure),
             }
         }

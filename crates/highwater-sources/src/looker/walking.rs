@@ -55,8 +55,13 @@ struct Walk<T> {
 impl Looker {
     /// `path` ends where more can be added to it.
     pub(super) async fn walk<T: Step>(&self, path: &str, call: &Call) -> Result<Walked<T>, Failure> {
+        self.walk_from(path, 0, call).await
+    }
+
+    /// What comes after so many rows.
+    pub(super) async fn walk_from<T: Step>(&self, path: &str, start: usize, call: &Call) -> Result<Walked<T>, Failure> {
         for _ in 0..WALKS_MAX {
-            if let Some(walked) = self.walk_from(path, 0, call).await? {
+            if let Some(walked) = self.walk_once(path, start, call).await? {
                 return Ok(walked);
             }
         }
@@ -65,12 +70,7 @@ impl Looker {
     }
 
     /// None if rows moved meanwhile. A short page is not the last: rows that may not be seen can be missing from it.
-    pub(super) async fn walk_from<T: Step>(
-        &self,
-        path: &str,
-        start: usize,
-        call: &Call,
-    ) -> Result<Option<Walked<T>>, Failure> {
+    async fn walk_once<T: Step>(&self, path: &str, start: usize, call: &Call) -> Result<Option<Walked<T>>, Failure> {
         let walked = Walked { rows: Vec::new(), unlisted: Vec::new() };
         let mut walk = Walk { walked, seen: HashSet::new(), position: start, limit: PAGE, is_full: false };
         loop {
