@@ -17,6 +17,8 @@ pub struct Tiding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Otherwise {
     Fetch,
+    /// Fetched if something kept it from being stored before: whether it is to be mirrored is not told.
+    Reconsider,
     /// Fetched again also if it has a row.
     Refetch,
     Exclude {

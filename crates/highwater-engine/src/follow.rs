@@ -1,11 +1,14 @@
 //! Following a remote's own record of changes: applied in order, and compared with everything there is when the record
 //! does not go back far enough.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use highwater_core::{Key, Otherwise, Position, Span, Tiding, Timestamp};
-use highwater_sources::{Census, Changes, Since};
-use highwater_store::{Applied, Followed, LedgerEntry, Page, StreamRow, Tidings};
+use highwater_core::{ExceptionState, Key, Otherwise, Position, Purpose, Span, Tiding, Timestamp, Value};
+use highwater_sources::{Census, Changes, Known, Since, Survey};
+use highwater_store::{Applied, ExceptionFilter, Followed, LedgerEntry, Page, StreamRow, Tidings};
 use serde_json::json;
 
 use crate::{
@@ -86,7 +89,10 @@ impl Follower<'_> {
         };
         match since {
             Since::Told { tidings, upto } if tidings.is_empty() && upto == after => Ok(Ok(0)),
-            Since::Told { tidings, upto } => {
+            Since::Told { mut tidings, upto } => {
+                if self.row().await?.span.start() <= self.stream.spec.origin {
+                    tidings.iter_mut().for_each(fetch_unknown);
+                }
                 let stretch = Stretch { after, upto, tidings, entries: Vec::new(), is_reconciled: false };
                 Ok(Ok(apply(self.engine, self.stream, stretch).await?.wanted))
             }
@@ -97,11 +103,22 @@ impl Follower<'_> {
     /// Compares all rows with everything the remote has; how many keys are to be fetched.
     pub(crate) async fn compare(&self, why: Why) -> Step<u64> {
         let Some(after) = self.followed().await?.upto else { return Ok(Ok(0)) };
-        let row = self.row().await?;
-        let from = if row.span.is_empty() { Position(0) } else { row.span.start() };
-        // The mark first: what changes while everything is listed is told by the record from there on.
-        let question = async |call: &_| Ok((self.changes.mark(call).await?, self.changes.census(from, call).await?));
-        let (mark, census) = match ask(self.engine, question).await? {
+        let from = self.row().await?.span.start();
+        let known = match why {
+            // Whatever labels the rows have they were just fetched with.
+            Why::Complete => Known { from, labels: BTreeMap::new() },
+            Why::Expired | Why::Forced => known(self.engine, self.stream, self.changes, from).await?,
+        };
+        let question = async |call: &_| {
+            // The mark first: what changes while everything is listed is told by the record from there on. A record that
+            // goes back far enough is followed from where it was.
+            let upto = match why {
+                Why::Expired => self.changes.mark(call).await?.place,
+                Why::Complete | Why::Forced => after.clone(),
+            };
+            Ok((upto, self.changes.census(&known, call).await?))
+        };
+        let (upto, census) = match ask(self.engine, question).await? {
             Ok(asked) => asked,
             Err(end) => return Ok(Err(end)),
         };
@@ -118,8 +135,31 @@ impl Follower<'_> {
             }));
         }
         let entries = vec![reconciled(self.stream, why, &census, self.engine.now())];
-        let stretch = Stretch { after, upto: mark.place, tidings, entries, is_reconciled: true };
+        let stretch = Stretch { after, upto, tidings, entries, is_reconciled: true };
         Ok(Ok(apply(self.engine, self.stream, stretch).await?.wanted))
+    }
+
+    /// Has fetched what was left out and no longer is; how many keys that are.
+    pub(crate) async fn reconsider(&self) -> Result<u64> {
+        let Some(after) = self.followed().await?.upto else { return Ok(0) };
+        let (engine, stream) = (self.engine, &self.stream.id);
+        let filter = ExceptionFilter { state: Some(ExceptionState::Excluded) };
+        let mut tidings = Vec::new();
+        let mut last = None;
+        loop {
+            let page = Page { after: last.clone(), limit: PAGE };
+            let excluded = engine.steady(|| engine.store.exceptions(stream, filter, page.clone())).await?;
+            let Some(one) = excluded.last() else { break };
+            last = Some(one.key.clone());
+            let wanted = excluded.into_iter().filter(|one| !self.changes.leaves_out(&one.reason));
+            tidings.extend(wanted.map(|one| Tiding { key: one.key, edits: Vec::new(), otherwise: Otherwise::Fetch }));
+        }
+        if tidings.is_empty() {
+            return Ok(0);
+        }
+        let upto = after.clone();
+        let stretch = Stretch { after, upto, tidings, entries: Vec::new(), is_reconciled: false };
+        Ok(apply(engine, self.stream, stretch).await?.wanted)
     }
 
     async fn rederive(&self, groups: &[String]) -> Result<()> {
@@ -133,23 +173,38 @@ impl Follower<'_> {
     /// Plans what is wanted, from the first object on if nothing was ever planned. The axis ends where it ended when the
     /// record was begun to be followed: later objects are told by that.
     pub(crate) async fn plan(&self, range: &Range) -> Step<Position> {
-        let row = self.row().await?;
-        let (head, first) = if row.span.is_empty() {
-            match self.survey().await? {
-                Ok(extent) => extent,
-                Err(end) => return Ok(Err(end)),
-            }
-        } else {
-            (row.span.end(), self.stream.spec.origin)
+        let present = self.row().await?.span;
+        let begin = match self.engine.source.floor(&self.stream.spec.name) {
+            _ if range.sets_origin() => range.resolve(self.stream.spec.origin, present.end()).start(),
+            Some(floor) => floor,
+            None => present.start(),
         };
-        let wanted: Span = range.resolve(first, head);
-        if !wanted.is_empty() {
-            planner::extend(self.engine, self.stream, &row, wanted, range).await?;
+        if !present.is_empty() && begin >= present.start() {
+            return Ok(Ok(present.end()));
         }
-        Ok(Ok(head))
+        let survey = match self.survey().await? {
+            Ok(survey) => survey,
+            Err(end) => return Ok(Err(end)),
+        };
+        let wanted = if present.is_empty() {
+            range.resolve(survey.first, survey.head)
+        } else {
+            Span::new(begin, present.start())
+        };
+        self.lay(wanted, survey.oldest).await?;
+        Ok(Ok(if present.is_empty() { survey.head } else { present.end() }))
     }
 
-    async fn survey(&self) -> Step<(Position, Position)> {
+    /// What lies before everything there is now is one segment: mail may come in with any date. It is laid last, since
+    /// whatever is laid first says where the axis ends.
+    async fn lay(&self, wanted: Span, oldest: Position) -> Result<()> {
+        let begin = oldest.max(wanted.start()).min(wanted.end());
+        let (bare, rest) = (Span::new(wanted.start(), begin), Span::new(begin, wanted.end()));
+        planner::lay(self.engine, self.stream, rest, self.stream.segment_size(), Purpose::Catchup).await?;
+        planner::lay(self.engine, self.stream, bare, bare.len(), Purpose::Catchup).await
+    }
+
+    async fn survey(&self) -> Step<Survey> {
         let (source, stream) = (&self.engine.source, self.stream);
         let survey = match ask(self.engine, async |call| source.survey(&stream.spec.name, call).await).await? {
             Ok(survey) => survey,
@@ -158,7 +213,14 @@ impl Follower<'_> {
         if let Some(size) = survey.segment_size.filter(|_| self.engine.settings.sizes.segment.is_none()) {
             stream.cut_by(size);
         }
-        Ok(Ok((survey.head, survey.first)))
+        Ok(Ok(survey))
+    }
+}
+
+/// Where everything is to be mirrored, whatever is told of is.
+fn fetch_unknown(tiding: &mut Tiding) {
+    if tiding.otherwise == Otherwise::Reconsider {
+        tiding.otherwise = Otherwise::Fetch;
     }
 }
 
@@ -203,6 +265,46 @@ async fn apply(engine: &Engine, stream: &StreamContext, stretch: Stretch) -> Res
     }
 }
 
+/// As many as are asked whether they still have a label, at most.
+const WEARERS: usize = 5;
+
+/// What a census is to be told of the rows.
+pub(crate) async fn known(
+    engine: &Engine,
+    stream: &StreamContext,
+    changes: &dyn Changes,
+    from: Position,
+) -> Result<Known> {
+    let mut labels: BTreeMap<String, Vec<Key>> = BTreeMap::new();
+    each_row(engine, stream, changes, |key, values| {
+        for label in changes.labels_of(&values) {
+            let wearers = labels.entry(label).or_default();
+            if wearers.len() < WEARERS {
+                wearers.push(key.clone());
+            }
+        }
+    })
+    .await?;
+    Ok(Known { from, labels })
+}
+
+/// All rows, with the columns that are compared.
+pub(crate) async fn each_row(
+    engine: &Engine,
+    stream: &StreamContext,
+    changes: &dyn Changes,
+    mut visit: impl FnMut(Key, Vec<Value>),
+) -> Result<()> {
+    let mut after = None;
+    loop {
+        let page = Page { after: after.clone(), limit: PAGE };
+        let rows = engine.steady(|| engine.store.columns(stream.spec.table, changes.compared(), page.clone())).await?;
+        let Some((last, _)) = rows.last() else { return Ok(()) };
+        after = Some(last.clone());
+        rows.into_iter().for_each(|(key, values)| visit(key, values));
+    }
+}
+
 /// How the rows differ from what the remote has.
 async fn differences(
     engine: &Engine,
@@ -213,21 +315,15 @@ async fn differences(
     let now = engine.now();
     let mut tidings = Vec::new();
     let mut seen: BTreeSet<Key> = BTreeSet::new();
-    let mut after = None;
-    loop {
-        let page = Page { after: after.clone(), limit: PAGE };
-        let rows = engine.steady(|| engine.store.columns(stream.spec.table, changes.compared(), page.clone())).await?;
-        let Some((last, _)) = rows.last() else { break };
-        after = Some(last.clone());
-        for (key, values) in rows {
-            let edits = changes.compare(census, &key, &values, now);
-            if !edits.is_empty() {
-                tidings.push(Tiding { key: key.clone(), edits, otherwise: Otherwise::Ignore });
-            }
-            seen.insert(key);
+    each_row(engine, stream, changes, |key, values| {
+        let edits = changes.compare(census, &key, &values, now);
+        if !edits.is_empty() {
+            tidings.push(Tiding { key: key.clone(), edits, otherwise: Otherwise::Ignore });
         }
-    }
-    for key in census.keys.difference(&seen) {
+        seen.insert(key);
+    })
+    .await?;
+    for key in census.wanted().filter(|key| !seen.contains(*key)) {
         let otherwise = match census.excluded.get(key) {
             Some(reason) => Otherwise::Exclude { reason },
             None => Otherwise::Fetch,
@@ -239,13 +335,14 @@ async fn differences(
 
 /// What the ledger says of a comparison.
 fn reconciled(stream: &StreamContext, why: Why, census: &Census, at: Timestamp) -> LedgerEntry {
+    let excluded = census.wanted().filter(|key| census.excluded.contains_key(*key)).count();
     LedgerEntry {
         at,
         event_type: "RECONCILED",
         source: stream.id.source.clone(),
         entity_type: "stream",
         entity_id: stream.id.stream.to_string(),
-        payload: json!({ "why": why.as_str(), "listed": census.keys.len(), "excluded": census.excluded.len() }),
+        payload: json!({ "why": why.as_str(), "listed": census.wanted().count(), "excluded": excluded }),
         actor: "highwater".into(),
     }
 }

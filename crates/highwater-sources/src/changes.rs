@@ -13,12 +13,17 @@ pub trait Changes: Send + Sync {
     fn mark<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Mark, Failure>>;
     /// What changed since, as of `now`.
     fn since<'a>(&'a self, mark: &'a str, now: Timestamp, call: &'a Call) -> BoxFuture<'a, Result<Since, Failure>>;
-    /// Everything there is from a position on.
-    fn census<'a>(&'a self, from: Position, call: &'a Call) -> BoxFuture<'a, Result<Census, Failure>>;
+    /// Everything there is, also what is not to be mirrored.
+    fn census<'a>(&'a self, known: &'a Known, call: &'a Call) -> BoxFuture<'a, Result<Census, Failure>>;
+    /// Whether what was left out for this reason still is.
+    fn leaves_out(&self, reason: &str) -> bool;
+    /// The event by which the ledger tells that an object was stored.
+    fn storing(&self) -> &'static str;
     /// The columns of a stored row that a census is compared with.
     fn compared(&self) -> &'static [&'static str];
-    /// How a stored row with these values differs from the census; none if the row is not what a census from there tells
-    /// of.
+    /// The labels of a stored row with these values.
+    fn labels_of(&self, values: &[Value]) -> Vec<String>;
+    /// How a stored row with these values differs from the census.
     fn compare(&self, census: &Census, key: &Key, values: &[Value], now: Timestamp) -> Vec<Edit>;
 }
 
@@ -40,13 +45,31 @@ pub enum Since {
     Expired,
 }
 
-/// What a remote has, by a full listing.
+/// What is to be known before everything is listed.
 #[derive(Clone, Debug)]
-pub struct Census {
+pub struct Known {
+    /// Where that begins which is to be mirrored.
     pub from: Position,
+    /// The labels of stored rows, each with some that have it: the remote may list others.
+    pub labels: BTreeMap<String, Vec<Key>>,
+}
+
+/// What a remote has, by a full listing.
+#[derive(Clone, Debug, Default)]
+pub struct Census {
+    /// All, wherever they lie.
     pub keys: BTreeSet<Key>,
+    /// Those of them that lie before what is to be mirrored.
+    pub older: BTreeSet<Key>,
     /// Left out by policy, and why.
     pub excluded: BTreeMap<Key, &'static str>,
     /// Who has each label. A label that is not here cannot be listed.
     pub labels: BTreeMap<String, BTreeSet<Key>>,
+}
+
+impl Census {
+    /// What is to be mirrored, or to be counted as left out.
+    pub fn wanted(&self) -> impl Iterator<Item = &Key> {
+        self.keys.difference(&self.older)
+    }
 }

@@ -1,6 +1,7 @@
 //! Gmail: the messages of one mailbox, each with all its bytes. Keys are Gmail's own ids; the axis is the time at which a
 //! message came in, in seconds.
 
+mod census;
 mod history;
 mod listing;
 mod message;
@@ -202,7 +203,7 @@ impl Gmail {
             match self.list(Which { span: None, label: Some(kind.label()) }, call).await {
                 Ok(listed) => left_out.extend(listed.into_iter().map(|key| (key, kind.as_str()))),
                 // Not every mailbox has every label.
-                Err(failure) if matches!(failure.kind, FailureKind::NotFound | FailureKind::Status) => {}
+                Err(failure) if census::is_unknown(&failure) => {}
                 Err(failure) => return Err(failure),
             }
         }
@@ -213,14 +214,18 @@ impl Gmail {
     async fn survey_now(&self, call: &Call) -> Result<Survey, Failure> {
         let total = self.profile(call).await?.messages_total.cast_signed();
         let head = Position(self.seconds().saturating_add(1));
-        let limit = self.backfill.map(|back| self.seconds().saturating_sub(back.as_secs().cast_signed()).max(0));
+        let first = self.limit().unwrap_or(Position(0));
         if total <= SMALL {
-            let first = Position(limit.unwrap_or(0));
-            return Ok(Survey { head, first, segment_size: Some(Span::new(first, head).len().max(1)) });
+            return Ok(Survey { head, first, oldest: first, segment_size: Some(Span::new(first, head).len().max(1)) });
         }
-        let oldest = self.oldest(head.0, call).await?;
-        let first = Position(limit.unwrap_or(0).max(oldest));
-        Ok(Survey { head, first, segment_size: Some(slice(total, head.0 - oldest)) })
+        let oldest = Position(self.oldest(head.0, call).await?);
+        Ok(Survey { head, first, oldest, segment_size: Some(slice(total, head.0 - oldest.0)) })
+    }
+
+    /// Where mail begins that is not to be left alone, by the configuration.
+    fn limit(&self) -> Option<Position> {
+        let back = self.backfill?.as_secs().cast_signed();
+        Some(Position(self.seconds().saturating_sub(back).max(0)))
     }
 
     /// Refused if it is another mailbox than the one that is to be mirrored.
@@ -344,6 +349,10 @@ impl Source for Gmail {
 
     fn survey<'a>(&'a self, _: &'a StreamName, call: &'a Call) -> BoxFuture<'a, Result<Survey, Failure>> {
         Box::pin(self.survey_now(call))
+    }
+
+    fn floor(&self, _: &StreamName) -> Option<Position> {
+        self.limit()
     }
 
     fn position_at<'a>(

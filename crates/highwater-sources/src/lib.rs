@@ -24,7 +24,7 @@ mod transport;
 pub use allowance::{Activity, Allowance};
 pub use budget::Budget;
 pub use call::{Beat, Call, InFlight, Tags};
-pub use changes::{Census, Changes, Mark, Since};
+pub use changes::{Census, Changes, Known, Mark, Since};
 pub use clock::Clock;
 pub use decoding::Decoding;
 pub use gateway::{

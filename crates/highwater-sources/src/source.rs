@@ -21,8 +21,12 @@ pub trait Source: Send + Sync {
     fn survey<'a>(&'a self, stream: &'a StreamName, call: &'a Call) -> BoxFuture<'a, Result<Survey, Failure>> {
         Box::pin(async move {
             let first = self.streams().iter().find(|spec| spec.name == *stream).map_or(Position(0), |spec| spec.origin);
-            Ok(Survey { head: self.head(stream, call).await?, first, segment_size: None })
+            Ok(Survey { head: self.head(stream, call).await?, first, oldest: first, segment_size: None })
         })
+    }
+    /// Where an operator wants the stream to begin now, if the configuration says so.
+    fn floor(&self, _stream: &StreamName) -> Option<Position> {
+        None
     }
     /// Where the objects of `at` and later begin: at the origin for a time before the first object, at the head for one
     /// after the last. Rather too low than too high, where the remote does not tell.
@@ -101,6 +105,8 @@ pub trait Source: Send + Sync {
 pub struct Survey {
     pub head: Position,
     pub first: Position,
+    /// Nothing lies before it now.
+    pub oldest: Position,
     pub segment_size: Option<u64>,
 }
 

@@ -39,6 +39,7 @@ impl Engine {
         let mut dispatchers: JoinSet<Result<(DrainEnd, BatchCounts)>> = JoinSet::new();
         dispatchers.spawn(async move { Ok((dispatcher.drain(Scope::Endless).await?, dispatcher.totals)) });
         let follower = Follower { engine: self, stream: &stream, changes };
+        follower.reconsider().await?;
         request.pulse.note(|pulse| {
             pulse.is_listener = true;
             pulse.feeds = 1;

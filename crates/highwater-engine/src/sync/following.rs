@@ -69,7 +69,8 @@ async fn catch_up(
     request: &SyncRequest,
 ) -> Result<Worked> {
     step!(dispatcher, follower.pin().await?);
-    let mut told = step!(dispatcher, follower.news().await?);
+    let mut told = follower.reconsider().await?;
+    told += step!(dispatcher, follower.news().await?);
     let range = step!(dispatcher, run.locate(request.range).await?);
     let head = step!(dispatcher, follower.plan(&range).await?);
     run.tell_start(&run.open().await?, head).await?;

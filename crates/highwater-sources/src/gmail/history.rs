@@ -1,18 +1,19 @@
-//! The mailbox's own record of changes, and full listings to compare with when it does not go back far enough.
+//! The mailbox's own record of changes.
 
 use std::collections::BTreeMap;
 
 use futures_util::future::BoxFuture;
-use highwater_core::{Edit, Failure, FailureKind, Key, Otherwise, Position, Span, Tiding, Timestamp, Value, texts};
+use highwater_core::{Edit, Failure, FailureKind, Key, Otherwise, Tiding, Timestamp, Value};
 use serde::Deserialize;
 
 use super::{
-    Gmail,
-    listing::Which,
+    Gmail, census,
+    listing::no_end,
+    message::INGESTED,
     query::Query,
     schema::{DELETED, LABELS},
 };
-use crate::{Call, Census, Changes, Mark, Since};
+use crate::{Call, Census, Changes, Known, Mark, Since};
 
 const PAGE: &str = "500";
 const TYPES: [&str; 4] = ["messageAdded", "messageDeleted", "labelAdded", "labelRemoved"];
@@ -58,7 +59,8 @@ struct Message {
 struct Story {
     edits: Vec<Edit>,
     is_new: bool,
-    is_gone: bool,
+    /// Since when, as of the last that is told: what was deleted may be added again.
+    gone_since: Option<Timestamp>,
     /// None if the last change did not tell: then it may have any.
     labels: Option<Vec<String>>,
 }
@@ -70,6 +72,8 @@ impl Gmail {
             match self.chain_once(mark, now, call).await {
                 Err(failure) if is_forgotten(&failure) => return Ok(Since::Expired),
                 Err(failure) if failure.kind == FailureKind::Status && restarts < RESTARTS => restarts += 1,
+                // A mark that it does not take is of as much use as one that it has forgotten.
+                Err(failure) if failure.kind == FailureKind::Status => return Ok(Since::Expired),
                 told => return told,
             }
         }
@@ -85,6 +89,7 @@ impl Gmail {
             upto = upto.or(page.history_id);
             entries.extend(page.history);
             match page.next_page_token.filter(|next| !next.is_empty()) {
+                Some(next) if token.as_ref() == Some(&next) => return Err(no_end()),
                 Some(next) => token = Some(next),
                 None => break,
             }
@@ -110,55 +115,19 @@ impl Gmail {
         let labels = story.labels.iter().flatten().map(String::as_str);
         let otherwise = match self.policy.reason(labels) {
             Some(reason) if story.is_new => Otherwise::Exclude { reason },
-            _ => Otherwise::Fetch,
+            _ if story.is_new => Otherwise::Fetch,
+            _ => Otherwise::Reconsider,
         };
         let mut edits = story.edits;
-        if story.is_new && !story.is_gone {
+        match story.gone_since {
+            Some(since) => edits.push(Edit::Fill { column: DELETED, value: Value::Time(since) }),
             // It may have come in after a listing that everything was compared with.
-            edits.push(Edit::Set { column: DELETED, value: Value::Null });
+            None if story.is_new => edits.push(Edit::Set { column: DELETED, value: Value::Null }),
+            None => {}
         }
         Tiding { key, edits, otherwise }
     }
-
-    async fn take_census(&self, from: Position, call: &Call) -> Result<Census, Failure> {
-        let span = (from > Position(0)).then(|| Span::new(from, Position(FOREVER)));
-        let keys = self.list(Which { span, label: None }, call).await?;
-        let mut census = Census { from, keys, excluded: BTreeMap::new(), labels: BTreeMap::new() };
-        for label in self.labels(call).await? {
-            let which = Which { span, label: Some(&label) };
-            match self.list(which, call).await {
-                Ok(keys) => drop(census.labels.insert(label, keys)),
-                // It was deleted meanwhile.
-                Err(failure) if matches!(failure.kind, FailureKind::NotFound | FailureKind::Status) => {}
-                Err(failure) => return Err(failure),
-            }
-        }
-        for kind in self.policy.excluded() {
-            let keys = census.labels.get(kind.label()).into_iter().flatten();
-            census.excluded.extend(keys.map(|key| (key.clone(), kind.as_str())));
-        }
-        // A listing names what came in while it was made; what is only in a label's came in later.
-        census.keys.extend(census.excluded.keys().cloned());
-        Ok(census)
-    }
-
-    async fn labels(&self, call: &Call) -> Result<Vec<String>, Failure> {
-        #[derive(Deserialize, Default)]
-        #[serde(default)]
-        struct Labels {
-            labels: Vec<Label>,
-        }
-        #[derive(Deserialize)]
-        struct Label {
-            id: String,
-        }
-        let labels: Labels = self.read(Query::new("labels").request(), call, self.costs().labels).await?;
-        Ok(labels.labels.into_iter().map(|label| label.id).collect())
-    }
 }
-
-/// Beyond any date a mail can have.
-const FOREVER: i64 = 32_503_680_000;
 
 /// Order is promised and was seen broken: ids tell it.
 fn stories(mut entries: Vec<Entry>, now: Timestamp) -> BTreeMap<Key, Story> {
@@ -170,31 +139,28 @@ fn stories(mut entries: Vec<Entry>, now: Timestamp) -> BTreeMap<Key, Story> {
 
 impl Entry {
     fn tell(self, stories: &mut BTreeMap<Key, Story>, now: Timestamp) {
-        let mut tell = |about: About, is_new: bool, edit: Option<Edit>| {
-            let story = stories.entry(Key::from(about.message.id.as_str())).or_default();
-            story.is_new |= is_new;
-            let is_gone = matches!(edit, Some(Edit::Fill { .. }));
-            story.is_gone |= is_gone;
-            story.edits.extend(edit);
-            if !is_gone {
-                story.labels = about.message.label_ids;
-            }
-        };
         for about in self.messages_added {
-            tell(about, true, None);
+            let story = story_of(&about, stories);
+            (story.is_new, story.gone_since, story.labels) = (true, None, about.message.label_ids);
         }
         for about in self.labels_added {
-            let edit = Edit::Add { column: LABELS, members: about.label_ids.clone() };
-            tell(about, false, Some(edit));
+            let story = story_of(&about, stories);
+            story.edits.push(Edit::Add { column: LABELS, members: about.label_ids });
+            story.labels = about.message.label_ids;
         }
         for about in self.labels_removed {
-            let edit = Edit::Remove { column: LABELS, members: about.label_ids.clone() };
-            tell(about, false, Some(edit));
+            let story = story_of(&about, stories);
+            story.edits.push(Edit::Remove { column: LABELS, members: about.label_ids });
+            story.labels = about.message.label_ids;
         }
         for about in self.messages_deleted {
-            tell(about, false, Some(Edit::Fill { column: DELETED, value: Value::Time(now) }));
+            story_of(&about, stories).gone_since = Some(now);
         }
     }
+}
+
+fn story_of<'a>(about: &About, stories: &'a mut BTreeMap<Key, Story>) -> &'a mut Story {
+    stories.entry(Key::from(about.message.id.as_str())).or_default()
 }
 
 /// 404, though other services of Google's say 410.
@@ -214,36 +180,28 @@ impl Changes for Gmail {
         Box::pin(self.chain(mark, now, call))
     }
 
-    fn census<'a>(&'a self, from: Position, call: &'a Call) -> BoxFuture<'a, Result<Census, Failure>> {
-        Box::pin(self.take_census(from, call))
+    fn census<'a>(&'a self, known: &'a Known, call: &'a Call) -> BoxFuture<'a, Result<Census, Failure>> {
+        Box::pin(self.take_census(known, call))
+    }
+
+    fn leaves_out(&self, reason: &str) -> bool {
+        self.policy.leaves_out(reason)
+    }
+
+    fn storing(&self) -> &'static str {
+        INGESTED
     }
 
     fn compared(&self) -> &'static [&'static str] {
-        &["internal_date", LABELS, DELETED]
+        &census::COMPARED
+    }
+
+    fn labels_of(&self, values: &[Value]) -> Vec<String> {
+        census::labels_of(values)
     }
 
     fn compare(&self, census: &Census, key: &Key, values: &[Value], now: Timestamp) -> Vec<Edit> {
-        let [date, labels, deleted] = values else { return Vec::new() };
-        let is_told_of = matches!(date, Value::Int(millis) if millis.div_euclid(1000) >= census.from.0);
-        let mut edits = Vec::new();
-        if !census.keys.contains(key) {
-            if is_told_of && *deleted == Value::Null {
-                edits.push(Edit::Fill { column: DELETED, value: Value::Time(now) });
-            }
-            return edits;
-        }
-        if *deleted != Value::Null {
-            edits.push(Edit::Set { column: DELETED, value: Value::Null });
-        }
-        let before = texts(labels);
-        let unlisted = before.iter().filter(|label| !census.labels.contains_key(*label)).cloned();
-        let listed = census.labels.iter().filter(|(_, keys)| keys.contains(key)).map(|(label, _)| label.clone());
-        let mut members: Vec<_> = unlisted.chain(listed).collect();
-        members.sort_unstable();
-        if members != before {
-            edits.push(Edit::Replace { column: LABELS, members });
-        }
-        edits
+        census::compare(census, key, values, now)
     }
 }
 
@@ -265,5 +223,16 @@ mod tests {
         let expected =
             [Edit::Add { column: LABELS, members: members.clone() }, Edit::Remove { column: LABELS, members }];
         assert_eq!(stories[&Key::from("m")].edits, expected);
+    }
+    #[test]
+    fn what_was_deleted_and_added_again_is_there() {
+        let change = |id: &str, what: &str| -> Entry {
+            serde_json::from_value(serde_json::json!({ "id": id, what: [{ "message": { "id": "m" } }] })).unwrap()
+        };
+        let gone_since = |entries| stories(entries, Timestamp::EPOCH)[&Key::from("m")].gone_since;
+        let back = vec![change("1", "messagesDeleted"), change("2", "messagesAdded")];
+        assert_eq!(gone_since(back), None);
+        let gone = vec![change("1", "messagesAdded"), change("2", "messagesDeleted")];
+        assert_eq!(gone_since(gone), Some(Timestamp::EPOCH));
     }
 }

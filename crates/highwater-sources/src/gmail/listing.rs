@@ -27,7 +27,7 @@ impl Page {
 }
 
 /// A place that names itself as the next is never left.
-fn no_end() -> Failure {
+pub(super) fn no_end() -> Failure {
     Failure::new(FailureKind::Malformed, "the listing names the same page as the next")
 }
 

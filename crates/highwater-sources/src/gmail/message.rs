@@ -19,9 +19,21 @@ use super::{
 };
 use crate::{Fetched, Request, escape::escaped, text};
 
+/// The event of a message that was stored.
+pub(super) const INGESTED: &str = "MESSAGE_INGESTED";
+
 pub(super) fn request(key: &Key) -> Request {
+    request_as(key, "raw")
+}
+
+/// A message without its bytes.
+pub(super) fn summary_request(key: &Key) -> Request {
+    request_as(key, "minimal")
+}
+
+fn request_as(key: &Key, format: &str) -> Request {
     let mut query = Query::new(&format!("messages/{}", escaped(&key.to_string())));
-    query.add("format", "raw");
+    query.add("format", format);
     query.request()
 }
 
@@ -254,7 +266,7 @@ impl Reader {
 
 fn ingested(id: &str, head: &Head, mail: &Mail, sha256: &str, size: i64) -> Note {
     Note {
-        event_type: "MESSAGE_INGESTED",
+        event_type: INGESTED,
         entity_type: "message",
         entity_id: id.to_owned(),
         payload: json!({

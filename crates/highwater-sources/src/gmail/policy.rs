@@ -38,6 +38,10 @@ impl Policy {
         Kind::ALL.iter().copied().filter(|kind| !self.include.contains(kind.as_str()))
     }
 
+    pub(super) fn leaves_out(&self, reason: &str) -> bool {
+        self.excluded().any(|kind| kind.as_str() == reason)
+    }
+
     /// Why a message with these labels is left out, if it is.
     pub(super) fn reason<'a>(&self, mut labels: impl Iterator<Item = &'a str>) -> Option<&'static str> {
         labels.find_map(|label| self.excluded().find(|kind| kind.label() == label)).map(Kind::as_str)

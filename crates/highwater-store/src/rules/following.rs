@@ -25,11 +25,13 @@ pub(crate) fn then(tiding: &Tiding, is_stored: bool, excepted: Option<ExceptionS
         return if tiding.edits.is_empty() { Then::Nothing } else { Then::Edit };
     }
     match (tiding.otherwise, excepted) {
-        (Otherwise::Ignore, _) | (_, Some(ExceptionState::DeadLetter)) => Then::Nothing,
-        (Otherwise::Fetch | Otherwise::Refetch, Some(ExceptionState::RetryWait)) => Then::Again,
-        (Otherwise::Fetch | Otherwise::Refetch, None | Some(ExceptionState::Missing | ExceptionState::Excluded)) => {
-            Then::Want
-        }
+        (Otherwise::Ignore, _) | (_, Some(ExceptionState::DeadLetter)) | (Otherwise::Reconsider, None) => Then::Nothing,
+        (Otherwise::Fetch | Otherwise::Refetch | Otherwise::Reconsider, Some(ExceptionState::RetryWait)) => Then::Again,
+        (Otherwise::Fetch | Otherwise::Refetch, None)
+        | (
+            Otherwise::Fetch | Otherwise::Refetch | Otherwise::Reconsider,
+            Some(ExceptionState::Missing | ExceptionState::Excluded),
+        ) => Then::Want,
         (Otherwise::Exclude { .. }, Some(ExceptionState::Excluded)) => Then::Nothing,
         (Otherwise::Exclude { reason }, None | Some(ExceptionState::RetryWait | ExceptionState::Missing)) => {
             Then::Exclude { reason }
@@ -71,5 +73,10 @@ mod tests {
         assert_eq!(then(&exclude, false, Some(ExceptionState::Excluded)), Then::Nothing);
         assert_eq!(then(&tiding(Otherwise::Ignore), false, None), Then::Nothing);
         assert_eq!(then(&tiding(Otherwise::Refetch), true, None), Then::Want);
+        let reconsider = tiding(Otherwise::Reconsider);
+        assert_eq!(then(&reconsider, true, None), Then::Edit);
+        assert_eq!(then(&reconsider, false, None), Then::Nothing);
+        assert_eq!(then(&reconsider, false, Some(ExceptionState::Excluded)), Then::Want);
+        assert_eq!(then(&reconsider, false, Some(ExceptionState::RetryWait)), Then::Again);
     }
 }

@@ -186,7 +186,7 @@ fn text(verdict: &StreamVerdict) -> String {
         ("differs", verdict.differs, ""),
         ("unexplained", verdict.unexplained, " (no row and no reason)"),
         ("unchecked", verdict.unchecked, " (the remote gave no usable answer)"),
-        ("moved", verdict.moved, " (score, comments, karma or order changed at the remote since)"),
+        ("moved", verdict.moved, " (changed at the remote since they were fetched)"),
         ("vanished", verdict.vanished, " (gone at the remote, kept here)"),
     ];
     let worth = counts.iter().filter(|(_, count, _)| *count > 0);

@@ -11,4 +11,5 @@ mod mirror;
 mod proof;
 mod secrets;
 mod shards;
+mod strange;
 mod sync;

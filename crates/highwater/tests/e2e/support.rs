@@ -11,6 +11,7 @@ mod server;
 mod service;
 mod sim;
 mod truth;
+mod wire;
 
 pub(crate) use clock::{Deadline, pause, unix_seconds, until};
 pub(crate) use database::Database;
@@ -22,6 +23,7 @@ pub(crate) use server::{Reply, Server, item};
 pub(crate) use service::Service;
 pub(crate) use sim::{Publish, Sim};
 pub(crate) use truth::{Tables, assert_mirrors};
+pub(crate) use wire::{Ask, listen};
 
 /// As fast as it goes, with retries that do not make a test wait.
 pub(crate) const FAST: &str = "rate = \"unlimited\"";

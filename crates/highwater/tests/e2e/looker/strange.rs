@@ -5,7 +5,6 @@ mod faults;
 mod lists;
 mod refusals;
 mod runs;
-mod wire;
 mod world;
 
 use std::{
@@ -15,9 +14,9 @@ use std::{
 
 use serde_json::Value as Json;
 
-use self::{wire::Ask, world::World};
+use self::world::World;
 use super::mirror::rows;
-use crate::support::{Database, Done, Home, Reply};
+use crate::support::{Ask, Database, Done, Home, Reply, listen};
 
 /// What fails is not tried for long.
 const BRIEF: &str = "[sources.bi.limits]\nrate = \"unlimited\"\nattempts = 3\nretry_patience = \"3s\"\n";
@@ -66,7 +65,7 @@ impl Strange {
     fn new(world: World, keys: &str) -> Strange {
         let state = Arc::new(Mutex::new(State { world, ..State::default() }));
         let shared = state.clone();
-        let url = wire::listen(move |ask| shared.lock().unwrap().answer(ask));
+        let url = listen("/api/4.0/", move |ask| shared.lock().unwrap().answer(ask));
         let desk = Strange { home: Home::bare(), url, state };
         desk.configure(&format!("{keys}{BRIEF}"));
         desk

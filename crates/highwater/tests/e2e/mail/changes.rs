@@ -72,6 +72,20 @@ fn a_history_that_was_forgotten_is_made_up_for_by_comparing_everything() {
 }
 
 #[test]
+fn mail_imported_into_the_past_is_found_without_history() {
+    // Large enough to be surveyed.
+    let desk = Desk::new(Sim::gmail(2_100, "none"), FAST);
+    desk.sync().exits(0);
+    desk.sim.act("import?at=100000000");
+    desk.sim.act("expire_history");
+    desk.sync().exits(0);
+    assert_mail(&desk.database(), &desk.sim, &[]);
+    let oldest: i64 = desk.database().one("SELECT min(internal_date) FROM mail_messages");
+    assert_eq!(oldest, 100_000_000_000);
+    desk.home.run(&["verify", "mail", "--quiet"]).exits(0);
+}
+
+#[test]
 fn mail_that_was_trashed_or_deleted_stays_in_the_mirror() {
     let desk = Desk::new(Sim::gmail(MESSAGES, "none"), FAST);
     desk.sync().exits(0);

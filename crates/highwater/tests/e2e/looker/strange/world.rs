@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
-use super::wire::Ask;
-use crate::support::Reply;
+use crate::support::{Ask, Reply};
 
 /// Types that come in one answer, which knows of no pages.
 const WHOLE: [&str; 12] = [

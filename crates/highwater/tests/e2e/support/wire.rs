@@ -10,34 +10,34 @@ use std::{
 
 use serde_json::Value as Json;
 
-use crate::support::Reply;
+use super::Reply;
 
 /// A request as the test sees it.
-pub(super) struct Ask {
-    /// After `/api/4.0/`.
-    pub(super) path: String,
+pub(crate) struct Ask {
+    /// After what all paths begin with.
+    pub(crate) path: String,
     words: BTreeMap<String, String>,
 }
 
 impl Ask {
-    fn read(target: &str) -> Ask {
+    fn read(target: &str, beginning: &str) -> Ask {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let path = path.strip_prefix("/api/4.0/").unwrap_or(path);
+        let path = path.strip_prefix(beginning).unwrap_or(path);
         let words = query.split('&').filter_map(|word| word.split_once('='));
         Ask { path: decoded(path), words: words.map(|(name, value)| (decoded(name), decoded(value))).collect() }
     }
 
     /// A word of the query.
-    pub(super) fn word(&self, name: &str) -> Option<&str> {
+    pub(crate) fn word(&self, name: &str) -> Option<&str> {
         self.words.get(name).map(String::as_str)
     }
 
-    pub(super) fn number(&self, name: &str) -> Option<usize> {
+    pub(crate) fn number(&self, name: &str) -> Option<usize> {
         self.word(name).map(|word| word.parse().unwrap())
     }
 
     /// Of each row what is asked for.
-    pub(super) fn fields(&self, rows: Vec<Json>) -> Vec<Json> {
+    pub(crate) fn fields(&self, rows: Vec<Json>) -> Vec<Json> {
         let Some(fields) = self.word("fields") else { return rows };
         let names: Vec<&str> = fields.split(',').map(|field| field.split('(').next().unwrap_or(field)).collect();
         rows.into_iter().map(|row| members(row, &names)).collect()
@@ -64,8 +64,8 @@ fn decoded(text: &str) -> String {
 
 type Answer = dyn Fn(&Ask) -> Reply + Send + Sync;
 
-/// The address of a server that answers so.
-pub(super) fn listen(answer: impl Fn(&Ask) -> Reply + Send + Sync + 'static) -> String {
+/// The address of a server that answers so. What its paths begin with is left away.
+pub(crate) fn listen(beginning: &'static str, answer: impl Fn(&Ask) -> Reply + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let answer: Arc<Answer> = Arc::new(answer);
@@ -73,18 +73,18 @@ pub(super) fn listen(answer: impl Fn(&Ask) -> Reply + Send + Sync + 'static) -> 
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let answer = answer.clone();
-            thread::spawn(move || converse(stream, &*answer));
+            thread::spawn(move || converse(stream, beginning, &*answer));
         }
     });
     url
 }
 
 /// Until the client leaves.
-fn converse(mut stream: TcpStream, answer: &Answer) -> Option<()> {
+fn converse(mut stream: TcpStream, beginning: &str, answer: &Answer) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     loop {
         let target = read_request(&mut reader)?;
-        let Reply { status, headers, body } = answer(&Ask::read(&target));
+        let Reply { status, headers, body } = answer(&Ask::read(&target, beginning));
         let length = body.len();
         let head = format!(
             "HTTP/1.1 {status} X\r\n{headers}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"

@@ -1,0 +1,191 @@
+//! What such a mailbox must not do to its mirror.
+
+use super::{
+    Strange,
+    post::{LONG_AGO, Letter, Post},
+};
+use crate::support::{Database, Reply, Tables};
+
+const DAY: i64 = 86_400;
+
+#[test]
+fn what_a_search_does_not_find_is_not_taken_for_deleted() {
+    let desk = Strange::new(Post::of(10));
+    desk.sync(&["--since", "2020-09-15"]).exits(0);
+    assert_eq!(desk.stored().len(), 9, "the oldest is left alone");
+    desk.change(|post| {
+        post.unsearched = vec!["m5".into()];
+        post.delete("m7");
+        post.forget_history();
+    });
+    desk.sync(&[]).exits(0);
+    assert_eq!(desk.deleted(), ["m7"]);
+    desk.proof(0);
+}
+
+#[test]
+fn mail_older_than_what_is_mirrored_is_left_alone_whatever_happens_to_it() {
+    let desk = Strange::new(Post::of(10));
+    desk.sync(&["--since", "2020-09-18"]).exits(0);
+    let stored = desk.stored();
+    desk.change(|post| post.label("m2", "Label_1"));
+    desk.sync(&[]).exits(0);
+    desk.change(Post::forget_history);
+    desk.sync(&[]).exits(0);
+    assert_eq!((desk.stored(), desk.gets("m2")), (stored, 0));
+    desk.proof(0);
+}
+
+#[test]
+fn mail_that_arrived_with_an_old_date_is_followed_like_any() {
+    let desk = Strange::new(Post::of(10));
+    desk.sync(&["--since", "2020-09-18"]).exits(0);
+    desk.change(|post| post.arrive(Letter::new("import", LONG_AGO)));
+    desk.sync(&[]).exits(0);
+    assert!(desk.stored().contains(&"import".to_owned()));
+    desk.change(|post| {
+        post.delete("import");
+        post.forget_history();
+    });
+    desk.sync(&[]).exits(0);
+    assert_eq!(desk.deleted(), ["import"]);
+    desk.proof(0);
+}
+
+#[test]
+fn labels_that_no_longer_exist_leave_the_rows() {
+    let labels = ["INBOX", "Label_1", "Hidden"];
+    let mut post = Post::of(3);
+    post.letters.push(Letter::new("m4", LONG_AGO).labelled(&labels));
+    let desk = Strange::new(post);
+    desk.sync(&[]).exits(0);
+    assert_eq!(desk.labels("m4"), ["Hidden", "INBOX", "Label_1"]);
+    desk.change(|post| {
+        post.unlabel_silently("Label_1");
+        post.forget_history();
+    });
+    desk.proof(3);
+    desk.sync(&[]).exits(0);
+    assert_eq!(desk.labels("m4"), ["Hidden", "INBOX"], "what cannot be listed may still be there");
+    desk.proof(0);
+}
+
+#[test]
+fn what_only_history_tells_is_not_passed_by() {
+    let desk = Strange::new(Post::of(5));
+    desk.change_at("messages/m5", 1, |post| {
+        post.unlisted = vec!["late".into()];
+        post.arrive(Letter::new("late", LONG_AGO + 20 * DAY));
+    });
+    desk.sync(&[]).exits(0);
+    assert!(desk.stored().contains(&"late".to_owned()), "{:?}", desk.stored());
+}
+
+#[test]
+fn what_is_listed_and_cannot_be_had_is_missing_and_no_contradiction() {
+    let mut post = Post::of(5);
+    post.ghosts = vec!["ghost".into()];
+    let desk = Strange::new(post);
+    desk.sync(&[]).exits(0);
+    assert_eq!(desk.proof(0)["missing"], 1);
+    desk.change(|post| {
+        post.ghosts.clear();
+        post.letters.push(Letter::new("ghost", LONG_AGO));
+    });
+    assert_eq!(desk.proof(3)["differs"], 1);
+    desk.sync(&["--force"]).exits(0);
+    assert!(desk.stored().contains(&"ghost".to_owned()));
+    desk.proof(0);
+}
+
+#[test]
+fn a_history_that_refuses_its_own_mark_is_made_up_for() {
+    let desk = Strange::new(Post::of(5));
+    desk.sync(&[]).exits(0);
+    desk.change(|post| {
+        post.delete("m2");
+        post.arrive(Letter::new("new", LONG_AGO + 30 * DAY));
+    });
+    desk.rule(|ask, _| {
+        let is_old = ask.word("startHistoryId") == Some("100");
+        (ask.path == "history" && is_old).then(|| Reply::status(400))
+    });
+    desk.sync(&[]).exits(0);
+    assert_eq!(desk.deleted(), ["m2"]);
+    assert!(desk.stored().contains(&"new".to_owned()));
+    desk.proof(0);
+}
+
+#[test]
+fn what_was_deleted_and_came_back_is_there() {
+    let desk = Strange::new(Post::of(5));
+    desk.sync(&[]).exits(0);
+    desk.change(|post| {
+        let letter = post.delete("m2");
+        post.arrive(letter);
+    });
+    desk.sync(&[]).exits(0);
+    assert_eq!(desk.deleted(), [""; 0]);
+    desk.proof(0);
+}
+
+#[test]
+fn what_is_no_longer_left_out_is_fetched() {
+    let mut post = Post::of(5);
+    post.labels.push("TRASH".into());
+    post.letters.push(Letter::new("trashed", LONG_AGO).labelled(&["TRASH"]));
+    let desk = Strange::new(post);
+    desk.sync(&[]).exits(0);
+    assert!(!desk.stored().contains(&"trashed".to_owned()));
+    desk.configure("include = [\"trash\"]\n");
+    desk.sync(&[]).exits(0);
+    assert!(desk.stored().contains(&"trashed".to_owned()));
+    desk.proof(0);
+}
+
+#[test]
+fn more_days_of_backfill_are_made_up_for() {
+    let today = crate::support::unix_seconds().cast_signed();
+    let letters = (1..=40).map(|back| Letter::new(&format!("m{back}"), today - back * 10 * DAY)).collect();
+    let mut post = Post::of(0);
+    post.letters = letters;
+    let desk = Strange::new(post);
+    for (days, stored) in [(95, 9), (30, 9), (205, 20)] {
+        desk.configure(&format!("backfill_days = {days}\n"));
+        desk.sync(&[]).exits(0);
+        assert_eq!(desk.stored().len(), stored, "of {days} days");
+        desk.proof(0);
+    }
+}
+
+#[test]
+fn rows_of_deleted_mail_are_missed_when_they_vanish() {
+    let desk = Strange::new(Post::of(5));
+    desk.sync(&[]).exits(0);
+    desk.change(|post| drop(post.delete("m2")));
+    desk.sync(&[]).exits(0);
+    desk.proof(0);
+    let file = desk.home.path("highwater.db");
+    let row = desk.database().cells("SELECT id FROM mail_messages WHERE provider_message_id = 'm2'");
+    for (table, column) in [("mail_raw", "message_id"), ("mail_threads", "provider_thread_id"), ("mail_messages", "id")]
+    {
+        let id = if table == "mail_threads" { "m2" } else { row[0][0].as_str().unwrap() };
+        Database::meddle(&file, &format!("DELETE FROM {table} WHERE {column} = '{id}'"));
+    }
+    assert_eq!(desk.proof(3)["unexplained"], 1);
+}
+
+#[test]
+fn mail_without_its_bytes_is_not_stored_as_an_empty_one() {
+    let desk = Strange::new(Post::of(3));
+    desk.rule(|ask, _| {
+        let empty = "{\"id\":\"m2\",\"threadId\":\"m2\",\"internalDate\":\"1600000000000\",\"raw\":\"\"}";
+        (ask.path == "messages/m2").then(|| Reply::ok(empty))
+    });
+    desk.sync(&[]).exits(3);
+    assert_eq!(desk.stored(), ["m1", "m3"]);
+    desk.rule(|_, _| None);
+    desk.home.run(&["dead-letters", "replay", "mail"]).exits(0);
+    desk.sync(&[]).exits(0);
+    assert_eq!(desk.stored(), ["m1", "m2", "m3"]);
+}
