@@ -185,6 +185,7 @@ cases! { ($)
         what_is_told_of_and_not_stored_is_fetched_at_once
         what_is_told_again_comes_back_unless_it_is_tried_or_given_up
         what_is_told_while_it_is_tried_is_tried_again
+        news_of_years_take_few_segments
         the_place_in_the_record_moves_with_the_last_piece;
     cuts:
         a_segment_cut_in_two_is_passed_half_by_half

@@ -206,8 +206,16 @@ impl Unstored {
     }
 }
 
-/// A segment in which nothing is to be listed: its keys are due.
+/// A segment in which nothing is to be listed: its keys are due. One that is done with its keys serves again, so that
+/// years of news take no more segments than are open at once; who holds it now is not waited for.
 async fn lay(db: &Db, tidings: &Tidings) -> Sql<SegmentId> {
+    let reopen = "
+        UPDATE ingest_segments SET status = $6, next_retry_at = $7, sealed_at = NULL WHERE segment_id = (
+            SELECT segment_id FROM ingest_segments
+            WHERE source = $1 AND stream = $2 AND purpose = $3 AND start_pos = $4 AND end_pos = $5
+              AND status = 'sealed' AND rescan_id IS NULL
+            LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
+        RETURNING segment_id";
     let insert = "
         INSERT INTO ingest_segments (source, stream, purpose, start_pos, end_pos, scan_cursor, status, next_retry_at)
         VALUES ($1, $2, $3, $4, $5, $5, $6, $7) RETURNING segment_id";
@@ -223,7 +231,10 @@ async fn lay(db: &Db, tidings: &Tidings) -> Sql<SegmentId> {
         (&status, Type::TEXT),
         (&at, Type::TIMESTAMPTZ),
     ];
-    let rows = db.query(insert, &params).await?;
+    let mut rows = db.query(reopen, &params).await?;
+    if rows.is_empty() {
+        rows = db.query(insert, &params).await?;
+    }
     Ok(SegmentId(rows[0].try_get(0)?))
 }
 

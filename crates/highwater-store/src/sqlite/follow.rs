@@ -133,15 +133,26 @@ fn put(
     Ok(())
 }
 
-/// A segment in which nothing is to be listed: its keys are due.
+/// A segment in which nothing is to be listed: its keys are due. One that is done with its keys serves again, so that
+/// years of news take no more segments than are open at once.
 fn lay(db: &Connection, tidings: &Tidings) -> Sql<SegmentId> {
+    let (source, stream) = (tidings.stream.source.as_str(), tidings.stream.stream.as_str());
+    let (purpose, status) = (Purpose::Rescan.as_str(), SegmentStatus::RetryWait.as_str());
+    let (start, end) = (tidings.position.0, tidings.position.plus(1).0);
+    let mut reopen = db.prepare_cached(
+        "UPDATE ingest_segments SET status = ?5, next_retry_at = ?6, sealed_at = NULL WHERE segment_id = (
+            SELECT segment_id FROM ingest_segments WHERE source = ?1 AND stream = ?2 AND purpose = ?3 AND start_pos = ?4
+               AND status = 'sealed' AND rescan_id IS NULL LIMIT 1)
+         RETURNING segment_id",
+    )?;
+    let sealed = params![source, stream, purpose, start, status, tidings.now.as_millis()];
+    if let Some(id) = reopen.query_row(sealed, |row| row.get(0).map(SegmentId)).optional()? {
+        return Ok(id);
+    }
     let mut insert = db.prepare_cached(
         "INSERT INTO ingest_segments (source, stream, purpose, start_pos, end_pos, scan_cursor, status, next_retry_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7) RETURNING segment_id",
     )?;
-    let (source, stream) = (tidings.stream.source.as_str(), tidings.stream.stream.as_str());
-    let (purpose, status) = (Purpose::Rescan.as_str(), SegmentStatus::RetryWait.as_str());
-    let (start, end) = (tidings.position.0, tidings.position.plus(1).0);
     let id = insert
         .query_row(params![source, stream, purpose, start, end, status, tidings.now.as_millis()], |row| {
             row.get(0).map(SegmentId)

@@ -128,6 +128,30 @@ pub async fn what_is_told_while_it_is_tried_is_tried_again(lab: Lab) {
     assert_eq!(scene.close_sparse(&lease, at(5)).await.status, SegmentStatus::Sealed);
 }
 
+pub async fn news_of_years_take_few_segments(lab: Lab) {
+    let scene = Scene::of_mail(lab).await;
+    let catchup = scene.claim_one(at(0)).await;
+    scene.close_sparse(&catchup.lease, at(0)).await;
+    scene.apply(vec![wanted("open")], at(1)).await;
+    scene.claim_one(at(1)).await;
+    for day in 2..10 {
+        let key = day.to_string();
+        scene.apply(vec![wanted(&key), told(&format!("spam {key}"), vec![], SPAM)], at(day)).await;
+        let claimed = scene.claim_one(at(day)).await;
+        assert_eq!(claimed.due.iter().map(|due| due.key.to_string()).collect::<Vec<_>>(), [key.as_str()]);
+        scene
+            .commit(&claimed.lease, vec![message(&ANN, &key, "t", &[])], vec![judged(&key, Verdict::Stored)], at(day))
+            .await
+            .unwrap();
+        assert_eq!(scene.close_sparse(&claimed.lease, at(day)).await.status, SegmentStatus::Sealed);
+    }
+    let segments = "SELECT purpose, status FROM ingest_segments ORDER BY purpose, status";
+    assert_eq!(scene.query(segments).await, ["catchup|sealed", "rescan|in_progress", "rescan|sealed"]);
+    assert_eq!(scene.labels(&ANN).await.len(), 8);
+    assert_eq!(scene.excepted().await.len(), 9, "what is left out, and what is being tried");
+    scene.assert_tiled().await;
+}
+
 pub async fn the_place_in_the_record_moves_with_the_last_piece(lab: Lab) {
     let (scene, _) = Scene::with_mail(lab, vec![message(&ANN, "1", "t", &[])]).await;
     let store = scene.store();
