@@ -29,5 +29,5 @@ pub(crate) use segment_row::SegmentRow;
 pub(crate) use settling::{
     count, is_ended_by_row, is_to_be_reconsidered, ledger_entry, next_retry, owner, status_when_replayed,
 };
-pub(crate) use shares::{AtWork, rescan_share};
+pub(crate) use shares::{AtWork, shared_out};
 pub(crate) use windows::{WindowRow, not_listening, told_keys, told_text};

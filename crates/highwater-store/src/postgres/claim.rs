@@ -1,20 +1,23 @@
-//! Handing out segments nobody works on: due retries, then what was abandoned, then the lowest of either purpose. One
-//! statement, which passes over what somebody else is just taking.
+//! Handing out segments nobody works on: due retries, then what was abandoned, then the lowest of either purpose. What
+//! somebody else is just taking is passed over.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use futures_util::future::{try_join, try_join3};
-use highwater_core::{Epoch, Exception, Lease, LeaseState, SegmentId, SegmentStatus, Timestamp};
+use futures_util::future::{try_join, try_join3, try_join4};
+use highwater_core::{Epoch, Exception, LeaseState, SegmentId, SegmentStatus, Timestamp};
 use tokio_postgres::types::Type;
 
 use super::{
     cells::Time,
     error::Sql,
     exceptions,
-    link::Db,
+    link::{Db, Param},
     segments::{COLUMNS, row_of},
 };
-use crate::{Claim, Claimed, Wanted};
+use crate::{
+    Claim, Claimed, Wanted,
+    rules::{AtWork, SegmentRow, shared_out},
+};
 
 /// Keys of one segment that are handed out at once; the rest is due again at the next claim.
 const DUE_MAX: i64 = 10_000;
@@ -55,65 +58,13 @@ pub(super) struct Handed {
     had_abandoned: bool,
 }
 
-const ABANDONED_TIER: i32 = 2;
-
-const PENDING: &str = "
-    SELECT segment_id, status, lease_epoch, 3 AS tier, NULL::timestamptz AS since, start_pos AS start
-    FROM ingest_segments WHERE source = $1 AND stream = $2 AND status = 'pending'";
-
-/// `$6` is the time that leases live by, none for the server's clock; they expire `$7` milliseconds after a heartbeat.
-/// The predicate is repeated where rows are changed: what was seen is not yet what is locked. What is looked at again
-/// gets its `rescan_share`, and more if nothing is new; what is at work is counted only if there is any.
-fn statement(abandoned: Abandoned, wanted: Wanted) -> String {
-    let (looked_for, again_too) = (abandoned == Abandoned::LookedFor, wanted == Wanted::Anything);
-    let columns = COLUMNS.split(',').map(|column| format!("s.{}", column.trim())).collect::<Vec<_>>().join(", ");
-    format!(
-        "WITH clock AS MATERIALIZED (
-             SELECT COALESCE($6, clock_timestamp()) AS now
-         ), due AS MATERIALIZED (
-             SELECT segment_id, status, lease_epoch, 1 AS tier, next_retry_at AS since, 0::bigint AS start
-             FROM ingest_segments
-             WHERE source = $1 AND stream = $2 AND status = 'retry_wait' AND next_retry_at <= $5
-             ORDER BY next_retry_at, segment_id LIMIT $4 FOR UPDATE SKIP LOCKED
-         ), expired AS MATERIALIZED (
-             SELECT segment_id, status, lease_epoch, {ABANDONED_TIER} AS tier, heartbeat_at AS since, 0::bigint AS start
-             FROM ingest_segments
-             WHERE source = $1 AND stream = $2 AND status = 'in_progress'
-               AND {looked_for} AND heartbeat_at <= (SELECT now FROM clock) - $7 * interval '1 millisecond'
-             ORDER BY heartbeat_at, segment_id LIMIT $4 - (SELECT count(*) FROM due) FOR UPDATE SKIP LOCKED
-         ), left_over AS MATERIALIZED (
-             SELECT $4 - (SELECT count(*) FROM due) - (SELECT count(*) FROM expired) AS most
-         ), share AS MATERIALIZED (
-             SELECT CASE WHEN EXISTS ({PENDING} AND purpose = 'rescan' AND {again_too}) THEN (
-                 SELECT GREATEST(0, LEAST(most, (most + 1 + catchups - rescans) / 2)) FROM (
-                     SELECT count(*) FILTER (WHERE purpose = 'rescan') AS rescans,
-                         count(*) FILTER (WHERE purpose = 'catchup') AS catchups
-                     FROM ingest_segments WHERE source = $1 AND stream = $2 AND status = 'in_progress'
-                 ) AS at_work
-             ) ELSE 0 END AS rescans FROM left_over
-         ), again AS MATERIALIZED (
-             {PENDING} AND purpose = 'rescan' AND {again_too}
-             ORDER BY start_pos, segment_id LIMIT (SELECT rescans FROM share) FOR UPDATE SKIP LOCKED
-         ), new AS MATERIALIZED (
-             {PENDING} AND purpose = 'catchup' ORDER BY start_pos, segment_id
-             LIMIT (SELECT most FROM left_over) - (SELECT count(*) FROM again) FOR UPDATE SKIP LOCKED
-         ), more AS MATERIALIZED (
-             {PENDING} AND purpose = 'rescan' AND {again_too} AND segment_id NOT IN (SELECT segment_id FROM again)
-             ORDER BY start_pos, segment_id
-             LIMIT (SELECT most FROM left_over) - (SELECT count(*) FROM again) - (SELECT count(*) FROM new)
-             FOR UPDATE SKIP LOCKED
-         ), chosen AS (
-             SELECT * FROM due UNION ALL SELECT * FROM expired UNION ALL SELECT * FROM again
-             UNION ALL SELECT * FROM new UNION ALL SELECT * FROM more
-         )
-         UPDATE ingest_segments AS s SET status = 'in_progress', lease_owner = $3, lease_epoch = s.lease_epoch + $8,
-             heartbeat_at = clock.now, started_at = COALESCE(s.started_at, clock.now), attempts = s.attempts + 1,
-             next_retry_at = NULL
-         FROM chosen, clock
-         WHERE s.segment_id = chosen.segment_id AND s.status = chosen.status AND s.lease_epoch = chosen.lease_epoch
-         RETURNING {columns}, chosen.tier, chosen.since, chosen.start"
-    )
-}
+const DUE: &str = "status = 'retry_wait' AND next_retry_at <= $4 ORDER BY next_retry_at, segment_id";
+/// `$4` is the time that leases live by, none for the server's clock; they expire `$5` milliseconds after a heartbeat.
+const EXPIRED: &str = "status = 'in_progress'
+    AND heartbeat_at <= COALESCE($4, clock_timestamp()) - $5 * interval '1 millisecond'
+    ORDER BY heartbeat_at, segment_id";
+const AGAIN: &str = "status = 'pending' AND purpose = 'rescan' ORDER BY start_pos, segment_id";
+const NEW: &str = "status = 'pending' AND purpose = 'catchup' ORDER BY start_pos, segment_id";
 
 /// Ends the sessions that hold on to an ended lease and wait for a client that says nothing more. In the middle of a
 /// COPY no timeout of the server applies: a process that is stopped there would keep its segments for as long as it
@@ -126,50 +77,112 @@ const END_SLEEPERS: &str = "
     WHERE source = $1 AND stream = $2 AND status = 'in_progress'
       AND heartbeat_at <= COALESCE($3, clock_timestamp()) - $4 * interval '1 millisecond'";
 
-/// `now` is none for the server's clock. Retries are due by the caller's, who set their time.
+/// `now` is none for the server's clock. Retries are due by the caller's, who set their time. Statements are small and
+/// name what they change by its id: a server plans each anew, and joins what it takes for many rows by reading them all.
 pub(super) async fn claim(db: &Db, claim: &Claim<'_>, now: Option<Timestamp>, abandoned: Abandoned) -> Sql<Handed> {
-    let (source, stream) = (claim.stream.source.as_str(), claim.stream.stream.as_str());
-    let ttl = i32::try_from(claim.lease_ttl.as_millis()).unwrap_or(i32::MAX);
-    let (owner, limit) = (claim.owner.as_str(), i64::from(claim.limit));
-    let params = [
-        (&source as _, Type::TEXT),
-        (&stream as _, Type::TEXT),
-        (&owner as _, Type::TEXT),
-        (&limit as _, Type::INT8),
-        (&Time(claim.now) as _, Type::TIMESTAMPTZ),
-        (&now.map(Time) as _, Type::TIMESTAMPTZ),
-        (&ttl as _, Type::INT4),
-        (&epoch_step(claim) as _, Type::INT8),
-    ];
-    let statement = statement(abandoned, claim.wanted);
-    let ending = async {
-        match abandoned {
-            Abandoned::LookedFor => {
-                let params = [&params[0], &params[1], &params[5], &params[6]].map(Clone::clone);
-                db.query(END_SLEEPERS, &params).await.map(drop)
-            }
-            Abandoned::Passed => Ok(()),
-        }
-    };
-    let ((), rows, ()) = try_join3(db.begin_lightly(), db.query(&statement, &params), ending).await?;
-    let mut claimed = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let rank = (row.try_get::<_, i32>(11)?, super::cells::time(row, 12)?, row.try_get::<_, i64>(13)?);
-        claimed.push((rank, row_of(row)?));
+    let ((), found) = try_join(db.begin_lightly(), Found::lock(db, claim, now, abandoned)).await?;
+    let at_work = if found.again.is_empty() { None } else { Some(at_work(db, claim).await?) };
+    let (segments, had_abandoned) = found.chosen(claim.limit, at_work);
+    if segments.is_empty() {
+        db.commit().await?;
+        return Ok(Handed { segments: Vec::new(), had_abandoned });
     }
-    claimed.sort_by_key(|(rank, segment)| (*rank, segment.id));
-    let had_abandoned = claimed.iter().any(|((tier, ..), _)| *tier == ABANDONED_TIER);
-    let ids: Vec<_> = claimed.iter().map(|(_, segment)| segment.id.0).collect();
-    let (due, ()) = try_join(due(db, &ids, claim.now), db.commit()).await?;
-    let hand_out = |(_, segment): (_, crate::rules::SegmentRow)| Claimed {
-        lease: Lease { segment: segment.id, owner: claim.owner.clone(), epoch: segment.lease.epoch },
+    let ids: Vec<_> = segments.iter().map(|segment| segment.id.0).collect();
+    let ((), due, ()) = try_join3(take(db, claim, &ids, now), due(db, &ids, claim.now), db.commit()).await?;
+    let hand_out = |segment: SegmentRow| Claimed {
+        lease: segment.lease.claimed(segment.id, claim.owner, claim.now).1,
         purpose: segment.purpose,
         span: segment.span,
         cursor: segment.cursor,
-        attempts: segment.attempts.saturating_sub(1),
+        attempts: segment.attempts,
         due: due.iter().filter(|exception| exception.segment == segment.id).cloned().collect(),
     };
-    Ok(Handed { segments: claimed.into_iter().map(hand_out).collect(), had_abandoned })
+    Ok(Handed { segments: segments.into_iter().map(hand_out).collect(), had_abandoned })
+}
+
+/// What could be taken, locked: others pass it over until this claim is done.
+struct Found {
+    due: Vec<SegmentRow>,
+    expired: Vec<SegmentRow>,
+    again: Vec<SegmentRow>,
+    new: Vec<SegmentRow>,
+}
+
+impl Found {
+    async fn lock(db: &Db, claim: &Claim<'_>, now: Option<Timestamp>, abandoned: Abandoned) -> Sql<Found> {
+        let ttl = i32::try_from(claim.lease_ttl.as_millis()).unwrap_or(i32::MAX);
+        let (at, now) = (Time(claim.now), now.map(Time));
+        let lease: [Param<'_>; 2] = [(&now, Type::TIMESTAMPTZ), (&ttl, Type::INT4)];
+        let when_due: [Param<'_>; 1] = [(&at, Type::TIMESTAMPTZ)];
+        let expired = async {
+            match abandoned {
+                Abandoned::LookedFor => {
+                    let found = try_join(candidates(db, claim, EXPIRED, &lease), end_sleepers(db, claim, &lease));
+                    Ok(found.await?.0)
+                }
+                Abandoned::Passed => Ok(Vec::new()),
+            }
+        };
+        let again = async {
+            match claim.wanted {
+                Wanted::Anything => candidates(db, claim, AGAIN, &[]).await,
+                Wanted::New => Ok(Vec::new()),
+            }
+        };
+        let (due, expired, again, new) =
+            try_join4(candidates(db, claim, DUE, &when_due), expired, again, candidates(db, claim, NEW, &[])).await?;
+        Ok(Found { due, expired, again, new })
+    }
+
+    /// In the order in which they are handed out, and whether any was abandoned.
+    fn chosen(self, limit: u32, at_work: Option<AtWork>) -> (Vec<SegmentRow>, bool) {
+        let had_abandoned = !self.expired.is_empty();
+        let mut chosen: Vec<_> = self.due.into_iter().chain(self.expired).take(limit as usize).collect();
+        let left = limit.saturating_sub(u32::try_from(chosen.len()).unwrap_or(u32::MAX));
+        chosen.extend(shared_out(self.again, self.new, left, at_work));
+        (chosen, had_abandoned)
+    }
+}
+
+async fn candidates(db: &Db, claim: &Claim<'_>, condition: &str, more: &[Param<'_>]) -> Sql<Vec<SegmentRow>> {
+    let select = format!(
+        "SELECT {COLUMNS} FROM ingest_segments WHERE source = $1 AND stream = $2 AND {condition}
+         LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED"
+    );
+    let (source, stream) = (claim.stream.source.as_str(), claim.stream.stream.as_str());
+    let limit = i64::from(claim.limit);
+    let mut params: Vec<Param<'_>> = vec![(&source, Type::TEXT), (&stream, Type::TEXT), (&limit, Type::INT8)];
+    params.extend_from_slice(more);
+    db.query(&select, &params).await?.iter().map(row_of).collect()
+}
+
+async fn end_sleepers(db: &Db, claim: &Claim<'_>, lease: &[Param<'_>; 2]) -> Sql<()> {
+    let (source, stream) = (claim.stream.source.as_str(), claim.stream.stream.as_str());
+    let mut params: Vec<Param<'_>> = vec![(&source, Type::TEXT), (&stream, Type::TEXT)];
+    params.extend_from_slice(lease);
+    db.query(END_SLEEPERS, &params).await.map(drop)
+}
+
+async fn at_work(db: &Db, claim: &Claim<'_>) -> Sql<AtWork> {
+    let count = "
+        SELECT count(*) FILTER (WHERE purpose = 'rescan'), count(*) FILTER (WHERE purpose = 'catchup')
+        FROM ingest_segments WHERE source = $1 AND stream = $2 AND status = 'in_progress'";
+    let (source, stream) = (claim.stream.source.as_str(), claim.stream.stream.as_str());
+    let rows = db.query(count, &[(&source, Type::TEXT), (&stream, Type::TEXT)]).await?;
+    Ok(AtWork { rescans: rows[0].try_get(0)?, catchups: rows[0].try_get(1)? })
+}
+
+/// They are locked: nobody else has changed them since they were read.
+async fn take(db: &Db, claim: &Claim<'_>, segments: &[i64], now: Option<Timestamp>) -> Sql<()> {
+    let update = "
+        UPDATE ingest_segments SET status = 'in_progress', lease_owner = $2, lease_epoch = lease_epoch + $3,
+            heartbeat_at = COALESCE($4, clock_timestamp()), attempts = attempts + 1, next_retry_at = NULL,
+            started_at = COALESCE(started_at, $4, clock_timestamp())
+        WHERE segment_id = ANY($1)";
+    let (owner, step, now) = (claim.owner.as_str(), epoch_step(claim), now.map(Time));
+    let params: [Param<'_>; 4] =
+        [(&segments, Type::INT8_ARRAY), (&owner, Type::TEXT), (&step, Type::INT8), (&now, Type::TIMESTAMPTZ)];
+    db.execute(update, &params).await.map(drop)
 }
 
 /// By how much a claim raises the epoch: the core's to say.
@@ -180,9 +193,6 @@ fn epoch_step(claim: &Claim<'_>) -> i64 {
 }
 
 async fn due(db: &Db, segments: &[i64], now: Timestamp) -> Sql<Vec<Exception>> {
-    if segments.is_empty() {
-        return Ok(Vec::new());
-    }
     let select = format!(
         "SELECT due.* FROM UNNEST($1) AS mine (id), LATERAL (
              SELECT {} FROM ingest_exceptions

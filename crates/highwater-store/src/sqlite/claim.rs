@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 use super::{error::Sql, exceptions, segments};
 use crate::{
     Claim, Claimed, Wanted,
-    rules::{AtWork, SegmentRow, rescan_share},
+    rules::{AtWork, SegmentRow, shared_out},
 };
 
 /// Keys of one segment that are handed out at once; the rest is due again at the next claim.
@@ -43,13 +43,8 @@ fn pending(db: &Connection, claim: &Claim<'_>, left: u32) -> Sql<Vec<SegmentRow>
         Wanted::New => Vec::new(),
     };
     let new = candidates(db, claim, NEW, claim.now, left)?;
-    let share = if again.is_empty() { 0 } else { rescan_share(left, at_work(db, claim.stream)?) };
-    let (left, share) = (left as usize, share as usize);
-    let again_count = again.len().min(share.max(left.saturating_sub(new.len())));
-    let mut chosen: Vec<_> = again.into_iter().take(again_count).collect();
-    chosen.extend(new.into_iter().take(left - again_count));
-    chosen.sort_by_key(|segment| (segment.span.start(), segment.id));
-    Ok(chosen)
+    let at_work = if again.is_empty() { None } else { Some(at_work(db, claim.stream)?) };
+    Ok(shared_out(again, new, left, at_work))
 }
 
 fn at_work(db: &Connection, stream: &StreamId) -> Sql<AtWork> {
