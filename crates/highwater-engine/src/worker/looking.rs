@@ -65,22 +65,38 @@ impl Worker {
             if looked.left == 0 {
                 drop(turn.take());
             }
-            let answers = looked.usable(answers)?;
-            if answers.is_empty() {
-                continue;
-            }
-            let keys: Vec<Key> = answers.iter().map(|answer| answer.key.clone()).collect();
-            let sorted = self.judge(work, answers);
-            looked.skipped |= sorted.skipped;
-            let cursor = if looked.is_whole() { work.cursor_after(job) } else { None };
-            let batch = self.commit_part(work, sorted, look.asked_at, cursor).await?;
-            looked.batch.add(&batch);
-            match batch.behind {
-                0 => work.note_settled(job, keys),
-                _ => looked.open.extend(keys),
+            let refused = self.write(work, job, look, answers, &mut looked).await?;
+            if let Some(failure) = refused {
+                return Err(JobError::Account(failure));
             }
         }
         if looked.left == 0 { Ok(looked) } else { Err(miscounted()) }
+    }
+
+    /// Writes what says something of its keys; why the account cannot be used any more, if some say that.
+    async fn write(
+        &self,
+        work: &SegmentWork,
+        job: &Job,
+        look: &Look,
+        answers: Vec<Answer>,
+        looked: &mut Looked,
+    ) -> Result<Option<Failure>, JobError> {
+        let Usable { answers, refused } = looked.usable(answers);
+        if answers.is_empty() {
+            return Ok(refused);
+        }
+        let keys: Vec<Key> = answers.iter().map(|answer| answer.key.clone()).collect();
+        let sorted = self.judge(work, answers);
+        looked.skipped |= sorted.skipped;
+        let cursor = if looked.is_whole() { work.cursor_after(job) } else { None };
+        let batch = self.commit_part(work, sorted, look.asked_at, cursor).await?;
+        looked.batch.add(&batch);
+        match batch.behind {
+            0 => work.note_settled(job, keys),
+            _ => looked.open.extend(keys),
+        }
+        Ok(refused)
     }
 
     fn parts<'a>(&'a self, job: &'a Job, call: &'a Call) -> BoxStream<'a, Result<Vec<Answer>, Failure>> {
@@ -128,23 +144,30 @@ impl Looked {
         }
     }
 
-    /// Answers that say something of their keys. An account that cannot be used is the end of all.
-    fn usable(&mut self, answers: Vec<Answer>) -> Result<Vec<Answer>, JobError> {
-        let mut usable = Vec::with_capacity(answers.len());
+    /// Parts answers that say something of their keys from the others, whose keys stay open.
+    fn usable(&mut self, answers: Vec<Answer>) -> Usable {
+        let mut usable = Usable { answers: Vec::with_capacity(answers.len()), refused: None };
         for answer in answers {
             match answer.fetched {
                 Fetched::Failed(failure) if failure.kind == FailureKind::Credentials => {
-                    return Err(JobError::Account(failure));
+                    self.open.push(answer.key);
+                    usable.refused = Some(failure);
                 }
                 Fetched::Failed(failure) if failure.kind == FailureKind::Spent => {
                     self.open.push(answer.key);
                     self.spent = Some(failure);
                 }
-                _ => usable.push(answer),
+                _ => usable.answers.push(answer),
             }
         }
-        Ok(usable)
+        usable
     }
+}
+
+struct Usable {
+    answers: Vec<Answer>,
+    /// An account that cannot be used is the end of all.
+    refused: Option<Failure>,
 }
 
 fn batch_error(failure: Failure) -> JobError {
