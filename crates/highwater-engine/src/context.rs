@@ -131,8 +131,6 @@ pub fn describe(error: &dyn std::error::Error) -> String {
     text
 }
 
-const PART: usize = 25;
-
 /// The stream a run works on.
 pub(crate) struct StreamContext {
     pub(crate) id: StreamId,
@@ -175,13 +173,9 @@ impl StreamContext {
         }
     }
 
-    /// Keys of a job that are committed together. What a remote lists may be large and slow to come; what came of it is
-    /// not to wait for hundreds of others.
-    pub(crate) fn part_size(&self) -> usize {
-        match self.spec.density {
-            Density::Sparse => PART,
-            _ => usize::MAX,
-        }
+    /// Whether a job is worked on in parts, each written as it has come.
+    pub(crate) fn is_in_parts(&self) -> bool {
+        self.spec.density == Density::Sparse
     }
 
     pub(crate) fn segment_size(&self) -> u64 {

@@ -360,7 +360,9 @@ async fn prepare(worker: &Worker, mut claimed: Claimed) -> Result<Prepared> {
     };
     let (segment, span) = (claimed.lease.segment, claimed.span);
     let (work, jobs) = SegmentWork::new(claimed, keys, known, marks, worker.stream.policy.job_size);
-    engine.emit(Event::Claimed { segment, span, keys: jobs.iter().map(|job| job.keys.len() as u64).sum() });
+    let count = jobs.iter().map(|job| job.keys.len()).sum();
+    worker.window.widen(count);
+    engine.emit(Event::Claimed { segment, span, keys: count as u64 });
     Ok((Arc::new(work), jobs))
 }
 

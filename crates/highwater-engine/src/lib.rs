@@ -22,6 +22,7 @@ mod stop;
 mod sync;
 mod turns;
 mod verify;
+mod window;
 mod work;
 mod worker;
 

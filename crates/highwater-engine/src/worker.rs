@@ -18,6 +18,7 @@ use crate::{
     context::{Engine, StreamContext},
     guard::Guard,
     turns::{Turn, Turns},
+    window::Window,
     work::{Job, SegmentWork},
 };
 use looking::Looked;
@@ -70,6 +71,7 @@ pub(crate) struct Worker {
     pub(crate) stream: Arc<StreamContext>,
     pub(crate) guard: Arc<Guard>,
     pub(crate) turns: Turns,
+    pub(crate) window: Window,
     pub(crate) second_look: SecondLook,
 }
 
@@ -90,7 +92,8 @@ impl Worker {
     /// Beside others that meet the same remote: what befalls all of them at once is seen as one.
     pub(crate) fn guarded(engine: Engine, stream: Arc<StreamContext>, guard: Arc<Guard>) -> Self {
         let keys = stream.keys_fetching(&engine.settings);
-        Worker { engine, stream, guard, turns: Turns::new(keys), second_look: SecondLook::ByMark }
+        let (turns, window) = (Turns::new(keys), Window::new());
+        Worker { engine, stream, guard, turns, window, second_look: SecondLook::ByMark }
     }
 
     pub(crate) async fn run(

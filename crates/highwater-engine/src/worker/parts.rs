@@ -1,4 +1,4 @@
-//! A long job in parts, fetched beside each other and each written as soon as it has come: a crash undoes what is in
+//! A long job in parts, fetched a few beside each other and each written as soon as it has come: a crash undoes what is in
 //! hand, not the job.
 
 use std::sync::Arc;
@@ -21,10 +21,14 @@ impl Worker {
         beat: &Beat,
         turn: Turn,
     ) -> Result<Looked, JobError> {
-        if job.keys.len() <= self.stream.part_size() {
+        if !self.stream.is_in_parts() {
             return self.settle(work, job, beat, turn).await;
         }
-        let looked = join_all(self.start_parts(work, job, beat, turn)).await?;
+        if job.keys.len() <= self.window.part() {
+            let _room = self.window.take(job.lane, job.keys.len()).await;
+            return self.settle(work, job, beat, turn).await;
+        }
+        let looked = self.settle_parts(work, job, beat, turn).await?;
         if looked.is_whole()
             && let Some(cursor) = work.cursor_after(job)
         {
@@ -33,30 +37,46 @@ impl Worker {
         Ok(looked)
     }
 
-    fn start_parts(&self, work: &Arc<SegmentWork>, job: &Job, beat: &Beat, mut turn: Turn) -> Parts {
+    /// One after the other as there is room. What one of them fails at the others may still have done; none is begun any
+    /// more.
+    async fn settle_parts(
+        &self,
+        work: &Arc<SegmentWork>,
+        job: &Job,
+        beat: &Beat,
+        mut turn: Turn,
+    ) -> Result<Looked, JobError> {
+        // Dropped, all are cancelled.
         let mut parts = JoinSet::new();
-        for keys in job.keys.chunks(self.stream.part_size()) {
+        let mut all = Ok(Looked::default());
+        for keys in job.keys.chunks(self.window.part()) {
+            let room = self.window.take(job.lane, keys.len()).await;
+            while let Some(ended) = parts.try_join_next() {
+                all = both(all, heard(ended));
+            }
+            if all.is_err() {
+                break;
+            }
             let (part, turn) = (job.part(keys), turn.split(keys.len()));
             let (worker, work, beat) = (self.clone(), work.clone(), beat.clone());
-            parts.spawn(async move { worker.settle(&work, &part, &beat, turn).await });
+            parts.spawn(async move {
+                let looked = worker.settle(&work, &part, &beat, turn).await;
+                drop(room);
+                looked
+            });
         }
-        parts
+        while let Some(ended) = parts.join_next().await {
+            all = both(all, heard(ended));
+        }
+        all
     }
 }
 
-/// Dropped, all are cancelled.
-type Parts = JoinSet<Result<Looked, JobError>>;
-
-/// What one of them fails at the others may still have done.
-async fn join_all(mut parts: Parts) -> Result<Looked, JobError> {
-    let mut all = Ok(Looked::default());
-    while let Some(ended) = parts.join_next().await {
-        all = match (all, heard(ended)) {
-            (Ok(all), Ok(part)) => Ok(all.and(part)),
-            (Err(first), _) | (_, Err(first)) => Err(first),
-        };
+fn both(all: Result<Looked, JobError>, part: Result<Looked, JobError>) -> Result<Looked, JobError> {
+    match (all, part) {
+        (Ok(all), Ok(part)) => Ok(all.and(part)),
+        (Err(first), _) | (_, Err(first)) => Err(first),
     }
-    all
 }
 
 /// A part that panicked is a job that did.
