@@ -158,6 +158,11 @@ impl Gateway {
         self.limiter.stop();
     }
 
+    /// After a stop, for whoever begins anew. What was learned of the account is still known.
+    pub fn reopen(&self) {
+        self.limiter.reopen();
+    }
+
     pub fn is_stopped(&self) -> bool {
         self.limiter.is_stopped()
     }

@@ -38,7 +38,6 @@ pub(super) struct Limiter {
     state: Mutex<State>,
     /// The driver sleeps until a time that is too late now.
     moved: Notify,
-    stop: CancellationToken,
 }
 
 struct State {
@@ -49,6 +48,7 @@ struct State {
     armed: Option<Moment>,
     /// The end of the longest wait the source asked for. An outage may cover it up in the throttle's own state.
     quota_until: Moment,
+    stop: CancellationToken,
 }
 
 /// What became known of the account elsewhere.
@@ -82,8 +82,14 @@ enum Place<'a> {
 impl Limiter {
     pub(super) fn new(settings: Settings, clock: Clock, jitter: Jitter) -> Self {
         let throttle = Throttle::new(settings, clock.moment());
-        let state = State { throttle, waiters: HashMap::default(), armed: None, quota_until: Moment::START };
-        Limiter { clock, jitter, state: Mutex::new(state), moved: Notify::new(), stop: CancellationToken::new() }
+        let state = State {
+            throttle,
+            waiters: HashMap::default(),
+            armed: None,
+            quota_until: Moment::START,
+            stop: CancellationToken::new(),
+        };
+        Limiter { clock, jitter, state: Mutex::new(state), moved: Notify::new() }
     }
 
     pub(super) async fn acquire(&self, lane: Lane, cost: f64) -> Result<Pass<'_>, Stopped> {
@@ -94,7 +100,8 @@ impl Limiter {
     }
 
     pub(super) async fn drive(&self) {
-        while !self.stop.is_cancelled() {
+        let stop = self.stopping();
+        while !stop.is_cancelled() {
             let wake = self.turn();
             let timer = async {
                 match wake {
@@ -104,7 +111,7 @@ impl Limiter {
             };
             tokio::select! {
                 biased;
-                () = self.stop.cancelled() => {}
+                () = stop.cancelled() => {}
                 () = self.moved.notified() => {}
                 () = timer => {}
             }
@@ -113,10 +120,11 @@ impl Limiter {
 
     /// Returns once nothing but an outage keeps requests back.
     pub(super) async fn quota_over(&self) -> Result<(), Stopped> {
+        let stop = self.stopping();
         loop {
             let now = self.clock.moment();
             let until = self.state().held_until(now);
-            if self.stop.is_cancelled() {
+            if stop.is_cancelled() {
                 return Err(Stopped);
             }
             if until <= now {
@@ -124,7 +132,7 @@ impl Limiter {
             }
             tokio::select! {
                 biased;
-                () = self.stop.cancelled() => {}
+                () = stop.cancelled() => {}
                 () = self.clock.sleep_until(until.min(now + TIMER_MAX)) => {}
             }
         }
@@ -150,14 +158,22 @@ impl Limiter {
 
     pub(super) fn stop(&self) {
         let mut state = self.state();
-        self.stop.cancel();
         // Without their senders the waiters wake up and see that nothing will come.
-        let State { throttle, waiters, .. } = &mut *state;
+        let State { throttle, waiters, stop, .. } = &mut *state;
+        stop.cancel();
         waiters.drain().for_each(|(ticket, _)| throttle.cancel(ticket));
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        self.stop.is_cancelled()
+        self.state().stop.is_cancelled()
+    }
+
+    pub(super) fn reopen(&self) {
+        self.state().stop = CancellationToken::new();
+    }
+
+    fn stopping(&self) -> CancellationToken {
+        self.state().stop.clone()
     }
 
     pub(super) fn pause(&self, until: Moment, reason: PauseReason) {
@@ -219,7 +235,7 @@ impl Limiter {
     fn join(&self, lane: Lane, cost: f64) -> Result<Place<'_>, Stopped> {
         let now = self.clock.moment();
         let mut state = self.state();
-        if self.stop.is_cancelled() {
+        if state.stop.is_cancelled() {
             return Err(Stopped);
         }
         let ticket = state.throttle.request(lane, cost, now);
