@@ -32,7 +32,7 @@ use tokio::{
     task::JoinSet,
 };
 
-pub use pulse::{Pulse, PulseView};
+pub use pulse::{Pulse, PulseView, Unheard};
 pub use settings::{LiveSettings, RescanSettings};
 
 use crate::{

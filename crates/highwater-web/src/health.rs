@@ -28,7 +28,8 @@ impl Health {
     }
 }
 
-/// Ready: every feed is listened to, by this process or by another, and what comes of it reaches the store.
+/// Ready: every feed is listened to, by this process or by another, every record of changes is read, and what comes of it
+/// reaches the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Readiness {
     pub ready: bool,
@@ -51,8 +52,9 @@ impl Readiness {
 fn reasons(source: &SourceView) -> Vec<Reason> {
     let store = source.store.trouble.then_some("the store cannot write");
     let live = source.live.iter().flat_map(|live| [feed(live), commits(live)]);
+    let record = source.unheard.then_some("the record of changes cannot be read");
     let reason = |reason| Reason { source: source.name.clone(), reason };
-    live.chain([store]).flatten().map(reason).collect()
+    live.chain([record, store]).flatten().map(reason).collect()
 }
 
 fn feed(live: &LiveView) -> Option<&'static str> {
@@ -94,6 +96,7 @@ mod tests {
         let old = Some(Duration::from_secs(121));
         assert_eq!(reasons(|_, live| live.last_commit_age = old), ["nothing has been committed for two minutes"]);
         assert_eq!(reasons(|source, _| source.store.trouble = true), ["the store cannot write"]);
+        assert_eq!(reasons(|source, _| source.unheard = true), ["the record of changes cannot be read"]);
     }
 
     #[test]

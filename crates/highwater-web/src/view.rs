@@ -32,6 +32,8 @@ pub struct SourceView {
     /// None for a source without a feed.
     pub live: Option<LiveView>,
     pub rescan: Option<RescanView>,
+    /// A record of changes is to be followed, and cannot be at present.
+    pub unheard: bool,
     pub profiles: ProfileView,
     pub store: StoreView,
 }

@@ -46,7 +46,7 @@ pub(crate) struct Safe {
 impl Safe {
     /// What to do when nothing else helps.
     pub(crate) fn remedy(&self) -> String {
-        format!("run 'highwater auth {}'", self.source)
+        crate::mailbox::remedy(&self.source)
     }
 
     /// Without a key file one is made; also where the mailbox is new.

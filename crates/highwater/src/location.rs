@@ -131,7 +131,8 @@ fn with_schema(url: &str, schema: Option<&str>) -> String {
 fn sqlite_trouble(error: &StoreError, doing: &str) -> Trouble {
     let trouble = Trouble::new(exit_of(error.kind), format!("{doing}{}", highwater_engine::describe(error)));
     match error.kind {
-        ErrorKind::Locked => trouble.hint("wait for it to end, or stop it; status, ledger and verify work meanwhile"),
+        ErrorKind::Locked => trouble
+            .hint("wait for it to end; if it is a service, stop it first; status, ledger and verify work meanwhile"),
         ErrorKind::TooNew => trouble.hint("use the version of highwater that made it, or a newer one"),
         ErrorKind::CannotOpen => {
             trouble.hint("check store.url, or --store; where there is no store yet, 'highwater sync hn' makes one")

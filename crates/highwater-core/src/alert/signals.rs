@@ -8,6 +8,8 @@ pub struct Signals {
     pub catchup: CatchupSignals,
     /// None if the source has no feed, or another process listens to it.
     pub live: Option<LiveSignals>,
+    /// How long a record of changes could not be read; none while it can, and where there is none.
+    pub unheard_for: Option<Duration>,
     pub control: ControlSignals,
     /// How long in total the gate was closed or the rate cut.
     pub throttled: Duration,

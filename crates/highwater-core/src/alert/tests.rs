@@ -137,6 +137,13 @@ fn every_threshold_of_the_feed_is_exclusive() {
 }
 
 #[test]
+fn a_record_that_cannot_be_read_is_as_bad_as_a_feed_that_is_down() {
+    let unheard = |seconds| Signals { unheard_for: Some(secs(seconds)), ..Signals::default() };
+    assert_eq!(conditions(&unheard(60)), [""; 0]);
+    assert_eq!(conditions(&unheard(61)), ["listener_down"]);
+}
+
+#[test]
 fn a_lag_counts_only_once_the_mirror_has_caught_up() {
     let lagging = |lag, caught_up_once| {
         let catchup = CatchupSignals { lag, caught_up_once, dead_letters: 0 };

@@ -85,7 +85,7 @@ impl Watch {
             Condition::BadShareWarn | Condition::BadShareCritical => self.share.is_none(),
             Condition::BadPerHour | Condition::Reconnecting => seen < HOUR,
             Condition::Throttled => seen < THROTTLED_WINDOW,
-            Condition::ListenerDown => signals.live.is_some_and(|live| live.down_for.is_some()),
+            Condition::ListenerDown => signals.unheard_for.or(signals.live.and_then(|live| live.down_for)).is_some(),
             Condition::LastEventOld => signals.live.and_then(|live| live.last_event_age).is_some_and(|age| age > seen),
             _ => false,
         }
@@ -106,9 +106,13 @@ impl Watch {
                 .map(|throttled| format!("the source throttled us for {} of the last 15 min", spell(throttled))),
             Condition::BlindWindowOpen => above(live?.oldest_window_age?, BLIND_MAX)
                 .map(|age| format!("changes of a time without a feed have not been looked up for {}", spell(age))),
-            Condition::ListenerDown => {
-                above(live?.down_for?, DOWN_MAX).map(|down| format!("the feed has been down for {}", spell(down)))
-            }
+            Condition::ListenerDown => match live {
+                Some(live) => {
+                    above(live.down_for?, DOWN_MAX).map(|down| format!("the feed has been down for {}", spell(down)))
+                }
+                None => above(signals.unheard_for?, DOWN_MAX)
+                    .map(|unheard| format!("the record of changes could not be read for {}", spell(unheard))),
+            },
             Condition::LastEventOld => above(live?.last_event_age?, EVENT_AGE_MAX)
                 .map(|age| format!("the feed has told nothing for {}", spell(age))),
             Condition::NoWorkerAlive => no_worker(live?),

@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard},
 };
 
-use highwater_core::{Ages, Moment, Position};
+use highwater_core::{Ages, Moment, Position, Timestamp};
 
 /// Shared between the service and whoever watches it; the mutex is held for a few instructions.
 #[derive(Debug, Default)]
@@ -31,6 +31,16 @@ pub struct PulseView {
     pub head: Option<Position>,
     /// When the store last took something, or was last found with nothing to do.
     pub last_sound: Option<Moment>,
+    /// Why the last look at a record of changes saw nothing.
+    pub unheard: Option<Unheard>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unheard {
+    /// With the error on one line.
+    Failing { why: String },
+    /// The remote asks for it.
+    LeftAlone { until: Timestamp },
 }
 
 impl PulseView {
@@ -42,6 +52,16 @@ impl PulseView {
     /// Times that the remote was heard again after it was lost: what cuts one feed mostly cuts all, and is one event.
     pub fn reconnects(&self) -> u64 {
         self.reconnects.values().copied().max().unwrap_or(0)
+    }
+
+    /// A record of changes was followed to its end.
+    pub(super) fn heard_record(&mut self, name: &'static str, now: Moment) {
+        self.feeds_up = vec![name];
+        (self.last_event, self.last_sound, self.unheard) = (Some(now), Some(now), None);
+    }
+
+    pub(super) fn lose_record(&mut self, why: Option<Unheard>) {
+        (self.feeds_up, self.unheard) = (Vec::new(), why);
     }
 
     pub(super) fn reconnected(&mut self, feed: &'static str) {

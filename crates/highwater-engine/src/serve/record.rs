@@ -6,7 +6,7 @@ use highwater_core::{BatchCounts, Event, SegmentStatus, WorkerId};
 use highwater_sources::Changes;
 use tokio::task::JoinSet;
 
-use super::{Pulse, ServeRequest, dispatcher_died};
+use super::{Pulse, ServeRequest, Unheard, dispatcher_died};
 use crate::{
     EngineError,
     account::AccountLink,
@@ -14,7 +14,7 @@ use crate::{
     dispatcher::{Dispatcher, DrainEnd, Scope},
     duties::Duties,
     error::Result,
-    follow::{Follower, Why},
+    follow::{Follower, Step, Why},
     planner::Range,
     worker::Worker,
 };
@@ -60,6 +60,9 @@ impl Engine {
             ended = dispatchers.join_next() => ended.map_or(Ok(()), dispatcher_died),
             error = following => Err(error),
         };
+        if let Err(error) = &ended {
+            request.pulse.note(|pulse| pulse.lose_record(Some(failing(error))));
+        }
         ended?;
         let mut batch = BatchCounts::default();
         while let Some(ended) = dispatchers.join_next().await {
@@ -72,41 +75,48 @@ impl Engine {
     /// One look. A remote that does not answer is looked at again the next time.
     async fn look(&self, follower: &Follower<'_>, pulse: &Pulse) -> Result<()> {
         match round(follower).await {
-            Ok(is_heard) => {
+            Ok(Ok(())) => {
                 let now = self.world.clock.moment();
-                pulse.note(|pulse| {
-                    pulse.feeds_up = if is_heard { vec![FEED] } else { Vec::new() };
-                    if is_heard {
-                        pulse.last_event = Some(now);
-                        pulse.last_sound = Some(now);
-                    }
-                });
-                Ok(())
+                pulse.note(|pulse| pulse.heard_record(FEED, now));
             }
+            Ok(Err(end)) => pulse.note(|pulse| pulse.lose_record(self.left_alone(&end))),
             Err(EngineError::Remote(failure)) => {
-                pulse.note(|pulse| pulse.feeds_up = Vec::new());
-                let retry_at = self.now() + self.settings.follow_every;
-                self.emit(Event::HeadFailed { kind: failure.kind, retry_at });
-                Ok(())
+                let (kind, retry_at) = (failure.kind, self.now() + self.settings.follow_every);
+                pulse.note(|pulse| pulse.lose_record(Some(failing(&EngineError::Remote(failure)))));
+                self.emit(Event::HeadFailed { kind, retry_at });
             }
-            Err(error) => Err(error),
+            Err(error) => return Err(error),
         }
+        Ok(())
+    }
+
+    fn left_alone(&self, end: &DrainEnd) -> Option<Unheard> {
+        let DrainEnd::GateClosed { until } = end else { return None };
+        let wait = until.since(self.world.clock.moment());
+        Some(Unheard::LeftAlone { until: self.now() + wait })
     }
 }
 
-/// Whether the remote was heard.
-async fn round(follower: &Follower<'_>) -> Result<bool> {
-    if follower.pin().await?.is_err() || follower.news().await?.is_err() {
-        return Ok(false);
+fn failing(error: &EngineError) -> Unheard {
+    Unheard::Failing { why: crate::describe(error) }
+}
+
+/// Everything that a look is about, or why the work ends before.
+async fn round(follower: &Follower<'_>) -> Step<()> {
+    if let Err(end) = follower.pin().await? {
+        return Ok(Err(end));
     }
-    if follower.plan(&Range::default()).await?.is_err() {
-        return Ok(false);
+    if let Err(end) = follower.news().await? {
+        return Ok(Err(end));
+    }
+    if let Err(end) = follower.plan(&Range::default()).await? {
+        return Ok(Err(end));
     }
     let is_to_be_compared = follower.followed().await?.reconciled_at.is_none() && is_done(follower).await?;
-    if is_to_be_compared && follower.compare(Why::Complete).await?.is_err() {
-        return Ok(false);
+    if is_to_be_compared {
+        return Ok(follower.compare(Why::Complete).await?.map(drop));
     }
-    Ok(true)
+    Ok(Ok(()))
 }
 
 /// Whether everything that was listed is dealt with.

@@ -3,6 +3,7 @@
 mod alerts;
 mod counters;
 mod door;
+mod mailbox;
 mod narrator;
 mod watch;
 

@@ -18,7 +18,7 @@ use crate::{
     commands::status::{is_snapshot, place, stream_json},
     config::SourceConfig,
     exit::{Exit, Trouble},
-    mailbox::MailboxOf,
+    mailbox::{MailboxOf, how, left_alone, silent},
     out,
     progress::{self, Progress},
     settings::{Access, Settings},
@@ -247,10 +247,8 @@ fn why(report: &SyncReport, left: &Left) -> String {
         Left::Spent { why, until: Some(at) } => {
             format!("{why}; run the same command again at {} to go on", out::time(*at))
         }
-        Left::GateClosed { until } => format!("the source asks to be left alone until {}", out::time(*until)),
-        Left::Outage { kind } => {
-            format!("the source does not answer ({})", kind.map_or("no reason known", |kind| kind.as_str()))
-        }
+        Left::GateClosed { until } => left_alone(*until),
+        Left::Outage { kind } => silent(how(*kind)),
         Left::Exceptions { next_retry_at } => {
             let retrying = report.status.exceptions(ExceptionState::RetryWait);
             let dead = report.status.exceptions(ExceptionState::DeadLetter);

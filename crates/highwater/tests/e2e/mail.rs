@@ -11,5 +11,6 @@ mod mirror;
 mod proof;
 mod secrets;
 mod shards;
+mod standing;
 mod strange;
 mod sync;

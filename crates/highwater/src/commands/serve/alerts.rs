@@ -30,6 +30,7 @@ struct Book {
     book: AlertBook,
     notes: Notes,
     down_since: Option<Moment>,
+    unheard_since: Option<Moment>,
     caught_up_once: bool,
     recalled: bool,
 }
@@ -130,13 +131,15 @@ impl Book {
     /// Another process tells from here on, of what is open as well.
     fn hand_over(&mut self) {
         self.book.hand_over();
-        (self.notes, self.down_since, self.recalled) = (Notes::default(), None, false);
+        (self.notes, self.recalled) = (Notes::default(), false);
+        (self.down_since, self.unheard_since) = (None, None);
     }
 
     fn signals(&mut self, watched: &Watched, view: &SourceView, budget: Option<u64>) -> Signals {
         let (counts, pulse) = (watched.counts(), watched.pulse());
         let moment = watched.engine.world.clock.moment();
         self.down_since = if pulse.is_connected() { None } else { self.down_since.or(Some(moment)) };
+        self.unheard_since = if view.unheard { self.unheard_since.or(Some(moment)) } else { None };
         let lag = view.catchup.first().map_or(0, |stream| stream.lag);
         self.caught_up_once |= view.catchup.first().is_some_and(|stream| stream.target > stream.origin && lag == 0);
         let batch = counts.batch;
@@ -154,6 +157,7 @@ impl Book {
                 queue_depth: live.queue_depth,
                 reconnects: live.reconnects,
             }),
+            unheard_for: self.unheard_since.map(|since| moment.since(since)),
             control: ControlSignals { bytes: view.store.control_bytes.unwrap_or(0), budget },
             throttled: asked_to_slow_down(view),
             rescan_age: view.rescan.as_ref().and_then(|rescan| rescan.last_run_age),

@@ -4,6 +4,8 @@ use std::{sync::Mutex, time::Duration};
 
 use highwater_core::{BatchCounts, Event, Observer, Timestamp};
 
+use crate::mailbox::how;
+
 /// Upper bounds in seconds; what is slower has no bound.
 pub(super) const COMMIT_BOUNDS: [f64; 9] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
@@ -22,6 +24,8 @@ pub(super) struct Counts {
     pub(super) store_trouble: Option<String>,
     /// The operator allows no more until then.
     pub(super) spent_until: Option<Timestamp>,
+    /// The source is out, and how that shows.
+    pub(super) outage: Option<&'static str>,
 }
 
 /// The mutex is held for a few instructions.
@@ -31,6 +35,12 @@ pub(super) struct Counters(Mutex<Counts>);
 impl Counters {
     pub(super) fn view(&self) -> Counts {
         self.0.lock().expect("no code panics while it holds this lock").clone()
+    }
+
+    /// Whoever knew of what lasts has ended.
+    pub(super) fn begin_anew(&self) {
+        let mut counts = self.0.lock().expect("no code panics while it holds this lock");
+        (counts.spent_until, counts.outage) = (None, None);
     }
 }
 
@@ -48,6 +58,8 @@ impl Observer for Counters {
             Event::StoreHealed => counts.store_trouble = None,
             Event::Spent { until } => counts.spent_until = Some(*until),
             Event::SpentOver => counts.spent_until = None,
+            Event::OutageConfirmed { kind, .. } => counts.outage = Some(how(*kind)),
+            Event::OutageOver => counts.outage = None,
             _ => {}
         }
     }

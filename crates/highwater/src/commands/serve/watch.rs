@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use highwater_core::{ExceptionState, Lane, Moment, Position, SegmentStatus, Timestamp, throttle::PauseReason};
-use highwater_engine::{Engine, EngineError, PulseView, ServeRequest, StreamStatus, stream_statuses};
+use highwater_engine::{Engine, PulseView, ServeRequest, StreamStatus, Unheard, stream_statuses};
 use highwater_sources::{Density, LATENCY_BOUNDS, Meter, StreamSpec};
 use highwater_store::{LiveState, StoreSizes};
 use highwater_web::{
@@ -17,15 +17,11 @@ use highwater_web::{
 };
 
 use super::counters::{COMMIT_BOUNDS, Counters, Counts};
-use crate::{
-    config::SourceConfig,
-    mailbox::{Mailbox, MailboxOf},
-};
+use crate::{config::SourceConfig, mailbox::MailboxOf};
 
 /// How old the figures of the store may be, and the sizes, which take longer to find out.
 const FIGURES_LAST: Duration = Duration::from_secs(1);
 const SIZES_LAST: Duration = Duration::from_secs(60);
-const MAILBOX_LOOK: Duration = Duration::from_secs(1);
 
 pub(super) struct Service {
     pub(super) watched: Vec<Arc<Watched>>,
@@ -37,9 +33,9 @@ pub(super) struct Service {
 pub(super) struct Watched {
     kind: &'static str,
     pub(super) engine: Engine,
-    request: ServeRequest,
-    counters: Arc<Counters>,
-    mailbox: Option<MailboxOf>,
+    pub(super) request: ServeRequest,
+    pub(super) counters: Arc<Counters>,
+    pub(super) mailbox: Option<MailboxOf>,
     /// What was read from the store last; held for a few instructions.
     figures: Mutex<Option<(Moment, Figures)>>,
     sizes: Mutex<Option<(Moment, StoreSizes)>>,
@@ -103,50 +99,6 @@ impl Watched {
         Watched { kind, engine, request, counters, mailbox, figures: Mutex::default(), sizes: Mutex::default() }
     }
 
-    /// Until stopped. A mailbox that nobody may read any more waits for somebody to see to it, and keeps nobody else
-    /// from theirs.
-    pub(super) async fn serve(&self) -> anyhow::Result<()> {
-        let Some(mailbox) = &self.mailbox else { return Ok(self.engine.serve(&self.request).await?) };
-        let mailbox = mailbox.opened(self.engine.store.clone()).await?;
-        mailbox.begin().await?;
-        let served = tokio::select! {
-            biased;
-            served = self.engine.serve(&self.request) => served,
-            noted = self.note_syncs(&mailbox) => return Ok(noted?),
-        };
-        match served {
-            Err(error) => {
-                mailbox.failed(&error).await?;
-                match &error {
-                    EngineError::Account(_) => {
-                        let why = highwater_engine::describe(&error);
-                        crate::out::complain(&format!("{}: no longer mirrored: {why}", self.engine.name));
-                        self.engine.world.stop.asked().await;
-                        Ok(())
-                    }
-                    _ => Err(error.into()),
-                }
-            }
-            Ok(()) => Ok(mailbox.rest().await?),
-        }
-    }
-
-    /// Notes when the mailbox was last seen as it is, and why it is not fetched from.
-    async fn note_syncs(&self, mailbox: &Mailbox) -> highwater_store::Result<()> {
-        let mut noted = (None, None);
-        loop {
-            self.engine.world.clock.sleep(MAILBOX_LOOK).await;
-            let seen = (self.pulse().last_event, self.counts().spent_until);
-            if seen != noted {
-                match seen.1 {
-                    Some(until) => mailbox.pause(until).await?,
-                    None => mailbox.synced().await?,
-                }
-                noted = seen;
-            }
-        }
-    }
-
     pub(super) fn counts(&self) -> Counts {
         self.counters.view()
     }
@@ -172,6 +124,7 @@ impl Watched {
             catchup: figures.streams.iter().map(|status| stream(status, main, pulse.head)).collect(),
             live: self.engine.source.live().map(|_| live(&pulse, &figures.live, moment, now)),
             rescan: self.engine.source.live().map(|_| rescan(&figures.live, moment, now)),
+            unheard: self.mailbox.is_some() && is_unheard(&pulse, &counts),
             profiles: figures.profiles,
             store: StoreView {
                 trouble: counts.store_trouble.is_some(),
@@ -227,6 +180,10 @@ impl Watched {
         *self.sizes.lock().expect("no code panics while it holds this lock") = Some((now, sizes));
         Ok(sizes)
     }
+}
+
+fn is_unheard(pulse: &PulseView, counts: &Counts) -> bool {
+    matches!(pulse.unheard, Some(Unheard::Failing { .. })) || counts.outage.is_some()
 }
 
 fn traffic(meter: &Meter) -> TrafficView {
