@@ -40,7 +40,8 @@ fn main() -> ExitCode {
     rustls::crypto::aws_lc_rs::default_provider().install_default().ok();
     // One thread fetches, others decode and write. More threads that fetch would spend a sixth of the time on waking
     // each other, and one already does twenty times what any of the sources allows.
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(beside()).build();
+    let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => return complain(&anyhow::Error::new(error).context("cannot start the runtime")).into(),
     };
@@ -48,6 +49,13 @@ fn main() -> ExitCode {
     // A write that hangs may not keep the process from ending; what it was to commit is fetched again.
     runtime.shutdown_timeout(HANGING_MAX);
     exit.into()
+}
+
+/// How many threads decode and write: enough to have a few wait for the disk. Each keeps memory of its own, ten
+/// megabytes where mail is large, and who is handed work is anybody.
+fn beside() -> usize {
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    (2 * cores).max(8)
 }
 
 const HANGING_MAX: Duration = Duration::from_millis(500);

@@ -37,14 +37,14 @@ pub(super) fn run(bench: &Bench, large: u64) -> anyhow::Result<()> {
     let round = |number| {
         eprintln!("round {} of {}", number + 1, bench.size.rounds);
         let fetch = tell("fetch, same client", bench.fetch_mail(simulator.url())?);
-        let sync = tell("end to end", bench.sync_mail(simulator.url(), bench.size.items)?);
+        let sync = tell("end to end", bench.sync_mail(simulator.url(), bench.size.items, &format!("round-{number}"))?);
         Ok(Round { fetch, sync })
     };
     let rounds: Vec<Round> = (0..bench.size.rounds).map(round).collect::<anyhow::Result<_>>()?;
     drop(simulator);
     eprintln!("{large} large messages");
     let simulator = bench.mailbox("large", large, LARGE)?;
-    let large = tell("end to end, large", bench.sync_mail(simulator.url(), large)?);
+    let large = tell("end to end, large", bench.sync_mail(simulator.url(), large, "large")?);
     print!("{}", table::draw(&figures(&rounds, large)));
     Ok(())
 }
@@ -62,8 +62,10 @@ impl Bench {
         child::report(&mut command, &self.scratch)
     }
 
-    fn sync_mail(&self, url: &str, messages: u64) -> anyhow::Result<Rate> {
-        let folder = self.scratch.join("sync");
+    fn sync_mail(&self, url: &str, messages: u64, name: &str) -> anyhow::Result<Rate> {
+        // Left where it is until all is measured: what a file system does about so many files that are gone would weigh on
+        // the next round.
+        let folder = self.scratch.join(name);
         fs::create_dir(&folder).context("cannot make a folder for the store")?;
         fs::write(folder.join("bench.toml"), config_text(url, &folder)).context("cannot write the configuration")?;
         fs::write(folder.join("token"), "sim-refresh-token").context("cannot write the token")?;
@@ -72,7 +74,6 @@ impl Bench {
         let finished =
             child::finish(self.mail_command(&folder).args(["sync", "mail", "--quiet", "--json"]), &self.scratch)?;
         let stored = self.tables(&folder.join("highwater.db"))?.get("mail_messages").map_or(0, |table| table.rows);
-        fs::remove_dir_all(&folder)?;
         ensure!(stored == messages, "{stored} messages stored, {messages} wanted");
         let child::Finished { seconds, peak_rss_mb, .. } = finished;
         Ok(Rate { items: messages, seconds, items_per_second: messages as f64 / seconds, peak_rss_mb })
