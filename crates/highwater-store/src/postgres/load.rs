@@ -21,11 +21,16 @@ use super::{
     link::Db,
     rows::Item,
 };
+use crate::rules::size_of as weight_of;
 
 /// Inserts these rows, none of which is there, without their edges. `copy` is the table's statement.
 pub(super) async fn load(db: &Db, table: &Table, copy: &Statement, items: &[&Item<'_>]) -> Sql<()> {
     let types = types_of(table);
-    let mut bytes = BytesMut::from(HEAD);
+    // A length before each value, and a few marks behind: grown step by step, it would be copied as often.
+    let lengths = (types.len() + MARKS) * size_of::<i64>();
+    let size: usize = items.iter().map(|item| weight_of(item.record) + lengths).sum();
+    let mut bytes = BytesMut::with_capacity(HEAD.len() + size);
+    bytes.put_slice(HEAD);
     for item in items {
         row(&mut bytes, &types, item)?;
     }
@@ -59,6 +64,8 @@ async fn bring(db: &Db, copy: &Statement, mut bytes: BytesMut) -> Sql<()> {
 const HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// In place of a count of columns.
 const END: i16 = -1;
+/// Columns that are no part of a body.
+const MARKS: usize = 5;
 /// In place of a length.
 const NULL: i32 = -1;
 
@@ -69,7 +76,7 @@ fn row(bytes: &mut BytesMut, types: &[Type], item: &Item<'_>) -> Sql<()> {
         field(bytes, |bytes| cell(value, kind, bytes))?;
     }
     let at = Time(item.arrival.now);
-    let values: [&(dyn ToSql + Sync); 5] = [&at, &at, &at, &item.check, &item.record.tag];
+    let values: [&(dyn ToSql + Sync); MARKS] = [&at, &at, &at, &item.check, &item.record.tag];
     for (value, kind) in values.into_iter().zip(marks) {
         field(bytes, |bytes| value.to_sql_checked(kind, bytes))?;
     }
