@@ -30,7 +30,9 @@ async fn run(store: &SqliteStore, items: u32) -> anyhow::Result<()> {
     let clock = Clock::system();
     store.open_stream(&stream, "id").await?;
     let span = Span::new(Position(1), Position(1 + i64::from(items)));
-    store.plan(Plan { stream: &stream, purpose: Purpose::Catchup, span, segment_size: SEGMENT }).await?;
+    store
+        .plan(Plan { stream: &stream, purpose: Purpose::Catchup, span, segment_size: SEGMENT, bare_until: None })
+        .await?;
     loop {
         let claim = Claim {
             wanted: Wanted::Anything,

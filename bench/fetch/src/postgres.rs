@@ -92,7 +92,9 @@ pub(crate) fn claims(url: &str, segments: u32, updates: u32) -> anyhow::Result<C
         let store = stores.first().context("there is a claimer")?;
         store.open_stream(&stream, "id").await?;
         let span = Span::new(Position(1), Position(1 + i64::from(segments)));
-        store.plan(Plan { stream: &stream, purpose: Purpose::Catchup, span, segment_size: 1 }).await?;
+        store
+            .plan(Plan { stream: &stream, purpose: Purpose::Catchup, span, segment_size: 1, bare_until: None })
+            .await?;
         let clock = Clock::system();
         let fresh_per_second = claim_all(&stores, &stream, &clock).await?;
         wear(store, &stream, &clock, updates).await?;

@@ -6,7 +6,9 @@ use std::{
     sync::Arc,
 };
 
-use highwater_core::{ExceptionState, Key, Otherwise, Position, Purpose, Span, Tiding, Timestamp, Value};
+use highwater_core::{
+    ExceptionState, Failure, FailureKind, Key, Otherwise, Position, Purpose, Span, Tiding, Timestamp, Value,
+};
 use highwater_sources::{Census, Changes, Known, Since, Survey};
 use highwater_store::{Applied, ExceptionFilter, Followed, LedgerEntry, Page, StreamRow, Tidings};
 use serde_json::json;
@@ -23,6 +25,8 @@ use crate::{
 /// A transaction should be short.
 const AT_ONCE: usize = 500;
 const PAGE: u32 = 5_000;
+/// How often everything is listed because the record moved on meanwhile.
+const COMPARISONS: u32 = 5;
 
 /// Done, or why the work ends before it is.
 pub(crate) type Step<T> = Result<std::result::Result<T, DrainEnd>>;
@@ -100,9 +104,22 @@ impl Follower<'_> {
         }
     }
 
-    /// Compares all rows with everything the remote has; how many keys are to be fetched.
+    /// Compares all rows with everything the remote has; how many keys are to be fetched. Who else follows the record may
+    /// have gone on with it meanwhile: then what was listed is old, and is listed anew.
     pub(crate) async fn compare(&self, why: Why) -> Step<u64> {
-        let Some(after) = self.followed().await?.upto else { return Ok(Ok(0)) };
+        for _ in 0..COMPARISONS {
+            match self.compare_once(why).await? {
+                Ok(applied) if applied.is_late => {}
+                compared => return Ok(compared.map(|applied| applied.wanted)),
+            }
+        }
+        let message =
+            "while everything was listed the record moved on, again and again: try when it is followed by nobody else";
+        Err(Failure::new(FailureKind::Internal, message).into())
+    }
+
+    async fn compare_once(&self, why: Why) -> Step<Applied> {
+        let Some(after) = self.followed().await?.upto else { return Ok(Ok(Applied::default())) };
         let from = self.row().await?.span.start();
         let known = match why {
             // Whatever labels the rows have they were just fetched with.
@@ -136,12 +153,21 @@ impl Follower<'_> {
         }
         let entries = vec![reconciled(self.stream, why, &census, self.engine.now())];
         let stretch = Stretch { after, upto, tidings, entries, is_reconciled: true };
-        Ok(Ok(apply(self.engine, self.stream, stretch).await?.wanted))
+        Ok(Ok(apply(self.engine, self.stream, stretch).await?))
     }
 
     /// Has fetched what was left out and no longer is; how many keys that are.
     pub(crate) async fn reconsider(&self) -> Result<u64> {
-        let Some(after) = self.followed().await?.upto else { return Ok(0) };
+        loop {
+            let applied = self.reconsider_once().await?;
+            if !applied.is_late {
+                return Ok(applied.wanted);
+            }
+        }
+    }
+
+    async fn reconsider_once(&self) -> Result<Applied> {
+        let Some(after) = self.followed().await?.upto else { return Ok(Applied::default()) };
         let (engine, stream) = (self.engine, &self.stream.id);
         let filter = ExceptionFilter { state: Some(ExceptionState::Excluded) };
         let mut tidings = Vec::new();
@@ -155,11 +181,10 @@ impl Follower<'_> {
             tidings.extend(wanted.map(|one| Tiding { key: one.key, edits: Vec::new(), otherwise: Otherwise::Fetch }));
         }
         if tidings.is_empty() {
-            return Ok(0);
+            return Ok(Applied::default());
         }
         let upto = after.clone();
-        let stretch = Stretch { after, upto, tidings, entries: Vec::new(), is_reconciled: false };
-        Ok(apply(engine, self.stream, stretch).await?.wanted)
+        apply(engine, self.stream, Stretch { after, upto, tidings, entries: Vec::new(), is_reconciled: false }).await
     }
 
     async fn rederive(&self, groups: &[String]) -> Result<()> {
@@ -187,21 +212,15 @@ impl Follower<'_> {
             Err(end) => return Ok(Err(end)),
         };
         let wanted = if present.is_empty() {
-            range.resolve(survey.first, survey.head)
+            // Who says where to begin means it, whatever is configured.
+            let first = if range.sets_origin() { self.stream.spec.origin } else { survey.first };
+            range.resolve(first, survey.head)
         } else {
             Span::new(begin, present.start())
         };
-        self.lay(wanted, survey.oldest).await?;
+        // Mail may come in with any date, also before all there is.
+        planner::lay(self.engine, self.stream, wanted, Purpose::Catchup, Some(survey.oldest)).await?;
         Ok(Ok(if present.is_empty() { survey.head } else { present.end() }))
-    }
-
-    /// What lies before everything there is now is one segment: mail may come in with any date. It is laid last, since
-    /// whatever is laid first says where the axis ends.
-    async fn lay(&self, wanted: Span, oldest: Position) -> Result<()> {
-        let begin = oldest.max(wanted.start()).min(wanted.end());
-        let (bare, rest) = (Span::new(wanted.start(), begin), Span::new(begin, wanted.end()));
-        planner::lay(self.engine, self.stream, rest, self.stream.segment_size(), Purpose::Catchup).await?;
-        planner::lay(self.engine, self.stream, bare, bare.len(), Purpose::Catchup).await
     }
 
     async fn survey(&self) -> Step<Survey> {

@@ -47,29 +47,34 @@ pub(crate) async fn extend(
     let origin = if row.span.is_empty() || range.sets_origin() { wanted.start() } else { row.span.start() };
     let extension = Extension::of(row.span, origin, wanted.end());
     for span in [extension.below, extension.above] {
-        lay(engine, stream, span, stream.segment_size(), Purpose::Catchup).await?;
+        lay(engine, stream, span, Purpose::Catchup, None).await?;
     }
     Ok(extension.below.len() + extension.above.len())
 }
 
 /// Has a range that is covered already looked at again.
 pub(crate) async fn rescan(engine: &Engine, stream: &StreamContext, span: Span) -> Result<()> {
-    lay(engine, stream, span, stream.segment_size(), Purpose::Rescan).await
+    lay(engine, stream, span, Purpose::Rescan, None).await
 }
 
+/// What lies before `bare_until` is one segment.
 pub(crate) async fn lay(
     engine: &Engine,
     stream: &StreamContext,
     span: Span,
-    segment_size: u64,
     purpose: Purpose,
+    bare_until: Option<Position>,
 ) -> Result<()> {
     if span.is_empty() {
         return Ok(());
     }
-    let plan = Plan { stream: &stream.id, purpose, span, segment_size };
+    let segment_size = stream.segment_size();
+    let plan = Plan { stream: &stream.id, purpose, span, segment_size, bare_until };
     engine.steady(|| engine.store.plan(plan.clone())).await?;
-    engine.emit(Event::Planned { stream: stream.id.clone(), span, segments: span.len().div_ceil(segment_size) });
+    let bare = bare_until.map_or(span.start(), |until| until.max(span.start()).min(span.end()));
+    let rest = Span::new(bare, span.end());
+    let segments = u64::from(bare > span.start()) + rest.len().div_ceil(segment_size);
+    engine.emit(Event::Planned { stream: stream.id.clone(), span, segments });
     Ok(())
 }
 

@@ -193,8 +193,8 @@ impl Store for PostgresStore {
     }
 
     fn plan<'a>(&'a self, plan: Plan<'a>) -> BoxFuture<'a, Result<()>> {
-        let Plan { stream, purpose, span, segment_size } = plan;
-        Box::pin(self.plan_all(Rest { stream: stream.clone(), purpose, span, segment_size }))
+        let Plan { stream, purpose, span, segment_size, bare_until } = plan;
+        Box::pin(self.plan_all(Rest { stream: stream.clone(), purpose, span, segment_size, bare_until }))
     }
 
     fn claim<'a>(&'a self, claim: Claim<'a>) -> BoxFuture<'a, Result<Vec<Claimed>>> {

@@ -151,6 +151,8 @@ pub struct Plan<'a> {
     /// For catch-up: adjacent to the stream's present span, before or after it.
     pub span: Span,
     pub segment_size: u64,
+    /// What lies before is one segment, whatever its size; none if all is cut alike.
+    pub bare_until: Option<Position>,
 }
 
 #[derive(Clone, Debug)]

@@ -73,6 +73,7 @@ cases! { ($)
         segments_tile_at_every_chunk
         an_origin_sinks_and_takes_the_frontier_along
         a_plan_laid_twice_is_laid_once
+        what_is_bare_is_one_segment
         a_plan_that_leaves_a_gap_is_refused
         fifty_million_ids_are_cut_quickly;
     frontier:

@@ -68,7 +68,8 @@ impl Round {
             return Ok(());
         }
         let span = Span::new(start, self.at);
-        let plan = Plan { stream: &row.id, purpose: Purpose::Catchup, span, segment_size: SEGMENT_SIZE };
+        let plan =
+            Plan { stream: &row.id, purpose: Purpose::Catchup, span, segment_size: SEGMENT_SIZE, bare_until: None };
         engine.steady(|| engine.store.plan(plan.clone())).await?;
         engine.emit(Event::Planned { stream: row.id.clone(), span, segments: 1 });
         Ok(())

@@ -79,10 +79,11 @@ impl Comparison<'_> {
 
     async fn list(&self, verdict: &mut StreamVerdict) -> Result<Listings> {
         let (engine, changes) = (self.engine, self.changes);
+        // Before anything is listed: a service may go on with the record meanwhile.
+        let upto = engine.store.followed(&self.stream.id).await?.upto;
         let known = follow::known(engine, &self.stream, changes, verdict.status.origin).await?;
         let first = asked(engine, async |call| changes.census(&known, call).await).await?;
         let census = asked(engine, async |call| changes.census(&known, call).await).await?;
-        let upto = engine.store.followed(&self.stream.id).await?.upto;
         let since = match &upto {
             Some(upto) => asked(engine, async |call| changes.since(upto, engine.now(), call).await).await?,
             None => Since::Expired,

@@ -168,8 +168,10 @@ impl Limiter {
         self.state().stop.is_cancelled()
     }
 
+    /// Whoever waited for the end of an outage is gone: the next request finds out whether it goes on.
     pub(super) fn reopen(&self) {
         self.state().stop = CancellationToken::new();
+        self.resume();
     }
 
     fn stopping(&self) -> CancellationToken {

@@ -19,7 +19,7 @@ pub(super) const COMPARED: [&str; 2] = [LABELS, DELETED];
 impl Gmail {
     /// Dates decide only what is not to be fetched: searches may lag behind, and what is gone is gone at any date.
     pub(super) async fn take_census(&self, known: &Known, call: &Call) -> Result<Census, Failure> {
-        let mut census = Census { keys: self.list(Which::default(), call).await?, ..Census::default() };
+        let mut census = Census { keys: self.list_twice(Which::default(), call).await?, ..Census::default() };
         for label in self.labels(call).await? {
             self.add_label(&mut census, label, known, call).await?;
         }
@@ -32,8 +32,8 @@ impl Gmail {
             let keys = census.labels.get(kind.label()).into_iter().flatten();
             census.excluded.extend(keys.map(|key| (key.clone(), kind.as_str())));
         }
-        // A listing names what came in while it was made; what is only in a label's came in later.
-        census.keys.extend(census.excluded.keys().cloned());
+        // What any listing names is there: it may have come in after the first, or be left out of it by mistake.
+        census.keys.extend(census.labels.values().flatten().cloned());
         // A span is listed with room at its ends, where nothing is to be left out.
         let older = Span::new(Position(0), known.from.minus(2).max(Position(0)));
         if !older.is_empty() {
@@ -47,10 +47,9 @@ impl Gmail {
         match self.list(Which { span: None, label: Some(&label) }, call).await {
             Ok(keys) => drop(census.labels.insert(label, keys)),
             Err(failure) if is_unknown(&failure) => {
-                let mut wearers = known.labels.get(&label).into_iter().flatten();
-                if let Some(wearer) = wearers.find(|key| census.keys.contains(key))
-                    && !self.has_label(wearer, &label, call).await?
-                {
+                let wearers = known.labels.get(&label).into_iter().flatten();
+                let wearers: Vec<_> = wearers.filter(|key| census.keys.contains(*key)).collect();
+                if self.is_gone(&label, &wearers, call).await? {
                     census.labels.insert(label, BTreeSet::new());
                 }
             }
@@ -59,8 +58,17 @@ impl Gmail {
         Ok(())
     }
 
-    /// Messages may have labels that cannot be listed. Whether a label is one of these, or was deleted, a message knows
-    /// that had it.
+    /// Messages may have labels that cannot be listed. Whether a label is one of these, or was deleted, those know that had
+    /// it.
+    async fn is_gone(&self, label: &str, wearers: &[&Key], call: &Call) -> Result<bool, Failure> {
+        for key in wearers {
+            if self.has_label(key, label, call).await? {
+                return Ok(false);
+            }
+        }
+        Ok(!wearers.is_empty())
+    }
+
     async fn has_label(&self, key: &Key, label: &str, call: &Call) -> Result<bool, Failure> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]

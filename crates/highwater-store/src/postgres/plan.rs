@@ -35,8 +35,7 @@ async fn lay_chunk(db: &Db, rest: &Rest, chunk: Span) -> Sql<()> {
             WHERE s.source = $1 AND s.stream = $2 AND s.start_pos = piece.start_pos AND s.end_pos = piece.end_pos
               AND s.purpose = 'rescan' AND s.status IN ('pending', 'in_progress'))";
     let (source, stream) = (rest.stream.source.as_str(), rest.stream.stream.as_str());
-    let (starts, ends): (Vec<_>, Vec<_>) =
-        chunk.cut(rest.segment_size).map(|piece| (piece.start().0, piece.end().0)).unzip();
+    let (starts, ends): (Vec<_>, Vec<_>) = rest.pieces(chunk).map(|piece| (piece.start().0, piece.end().0)).unzip();
     let params = [
         (&source as _, Type::TEXT),
         (&stream as _, Type::TEXT),

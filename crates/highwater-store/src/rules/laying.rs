@@ -14,6 +14,7 @@ pub(crate) struct Rest {
     pub(crate) purpose: Purpose,
     pub(crate) span: Span,
     pub(crate) segment_size: u64,
+    pub(crate) bare_until: Option<Position>,
 }
 
 /// A chunk to be laid, and where the stream stands when it is.
@@ -67,12 +68,26 @@ impl Rest {
         }
     }
 
+    /// The segments of a chunk.
+    pub(crate) fn pieces(&self, chunk: Span) -> impl Iterator<Item = Span> {
+        let bare = self.bare(chunk);
+        let rest = Span::new(bare.end(), chunk.end());
+        std::iter::once(bare).filter(|bare| !bare.is_empty()).chain(rest.cut(self.segment_size))
+    }
+
     fn first_chunk(&self, span: Span) -> Span {
-        Span::new(span.start(), span.start().plus(self.reach()).min(span.end()))
+        Span::new(span.start(), self.bare(span).end().plus(self.reach()).min(span.end()))
     }
 
     fn last_chunk(&self, span: Span) -> Span {
-        Span::new(span.end().minus(self.reach()).max(span.start()), span.end())
+        let start = span.end().minus(self.reach());
+        Span::new(if start <= self.bare(span).end() { span.start() } else { start }, span.end())
+    }
+
+    /// The part of a span that is one segment.
+    fn bare(&self, span: Span) -> Span {
+        let until = self.bare_until.map_or(span.start(), |until| until.max(span.start()).min(span.end()));
+        Span::new(span.start(), until)
     }
 
     fn reach(&self) -> u64 {

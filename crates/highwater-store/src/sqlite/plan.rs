@@ -28,7 +28,7 @@ fn lay_chunk(db: &Connection, rest: &Rest, chunk: Span) -> Sql<()> {
                AND purpose = 'rescan' AND status IN ('pending', 'in_progress'))",
     )?;
     let (source, stream) = (rest.stream.source.as_str(), rest.stream.stream.as_str());
-    for piece in chunk.cut(rest.segment_size) {
+    for piece in rest.pieces(chunk) {
         insert.execute(params![source, stream, rest.purpose.as_str(), piece.start().0, piece.end().0])?;
     }
     Ok(())

@@ -1,10 +1,10 @@
 //! Laying segments.
 
 use futures_util::poll;
-use highwater_core::{Purpose, SegmentStatus};
+use highwater_core::{Position, Purpose, SegmentStatus};
 
 use super::scene::{Lab, Scene, at, span};
-use crate::{ErrorKind, Page};
+use crate::{ErrorKind, Page, Plan};
 
 pub async fn segments_tile_at_every_chunk(lab: Lab) {
     let scene = Scene::new(lab).await;
@@ -61,6 +61,28 @@ pub async fn a_plan_laid_twice_is_laid_once(lab: Lab) {
     assert!(starts(Purpose::Catchup).eq([0, 10, 20, 30].map(pending)));
     assert!(starts(Purpose::Rescan).eq([3, 13, 23].map(pending)));
     assert_eq!(scene.row().await.span, span(0, 40), "a rescan moves nothing");
+}
+
+pub async fn what_is_bare_is_one_segment(lab: Lab) {
+    let scene = Scene::new(lab).await;
+    let bare = |start, end, until| Plan {
+        bare_until: Some(Position(until)),
+        ..scene.plan_of(Purpose::Catchup, start, end, 10)
+    };
+    for plan in [bare(500, 540, 515), bare(540, 560, 20), bare(0, 500, 480)] {
+        scene.store().plan(plan).await.unwrap();
+        scene.assert_tiled().await;
+    }
+    let segments = scene.store().segments(&scene.stream, Page { after: None, limit: 99 }).await.unwrap();
+    let starts: Vec<_> = segments.iter().map(|segment| segment.span.start().0).collect();
+    assert_eq!(starts, [0, 480, 490, 500, 515, 525, 535, 540, 550]);
+    let mut many = scene.store().plan(bare(-1_000_000, 0, -20_000));
+    assert!(poll!(&mut many).is_pending());
+    drop(many);
+    scene.store().plan(bare(-1_000_000, 0, -20_000)).await.unwrap();
+    scene.assert_tiled().await;
+    let lowest = scene.store().segments(&scene.stream, Page { after: None, limit: 1 }).await.unwrap();
+    assert_eq!(lowest[0].span, span(-1_000_000, -20_000));
 }
 
 pub async fn a_plan_that_leaves_a_gap_is_refused(lab: Lab) {

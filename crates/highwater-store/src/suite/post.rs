@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use highwater_core::{
-    DeadLetterPolicy, Edit, History, Key, Lease, Otherwise, Position, Record, Settlement, StreamId, Tiding, Timestamp,
-    Value, Verdict, schema::Table,
+    DeadLetterPolicy, Edit, History, Key, Lease, Otherwise, Position, Purpose, Record, Settlement, StreamId, Tiding,
+    Timestamp, Value, Verdict, schema::Table,
 };
 
 use super::{
@@ -21,8 +21,13 @@ impl Scene {
     pub async fn of_mail(lab: Lab) -> Scene {
         let stream = StreamId { source: "mail".parse().unwrap(), stream: "messages".parse().unwrap() };
         lab.store.open_stream(&stream, "time").await.unwrap();
-        let plan =
-            Plan { stream: &stream, purpose: highwater_core::Purpose::Catchup, span: span(0, 100), segment_size: 100 };
+        let plan = Plan {
+            stream: &stream,
+            purpose: Purpose::Catchup,
+            span: span(0, 100),
+            segment_size: 100,
+            bare_until: None,
+        };
         lab.store.plan(plan).await.unwrap();
         lab.store.follow_from(&stream, MARK, None).await.unwrap();
         Scene { lab, stream }

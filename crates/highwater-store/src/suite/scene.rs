@@ -76,7 +76,7 @@ impl Scene {
     }
 
     pub fn plan_of(&self, purpose: Purpose, start: i64, end: i64, size: u64) -> Plan<'_> {
-        Plan { stream: &self.stream, purpose, span: span(start, end), segment_size: size }
+        Plan { stream: &self.stream, purpose, span: span(start, end), segment_size: size, bare_until: None }
     }
 
     pub async fn claim(&self, owner: &str, limit: u32, now: Timestamp) -> Vec<Claimed> {

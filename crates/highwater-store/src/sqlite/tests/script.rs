@@ -78,7 +78,13 @@ impl Script {
     }
 
     fn plan(&self, purpose: Purpose, start: i64, end: i64) -> Plan<'_> {
-        Plan { stream: &self.stream, purpose, span: Span::new(Position(start), Position(end)), segment_size: 10 }
+        Plan {
+            stream: &self.stream,
+            purpose,
+            span: Span::new(Position(start), Position(end)),
+            segment_size: 10,
+            bare_until: None,
+        }
     }
 
     async fn claim(&mut self, store: &SqliteStore, step: usize) -> Result<()> {

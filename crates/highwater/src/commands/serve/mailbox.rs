@@ -17,6 +17,8 @@ const LOOK: Duration = Duration::from_secs(1);
 /// remembered for ten seconds.
 const CREDENTIALS_LOOK: Duration = Duration::from_secs(15);
 const CREDENTIALS_LOOK_MAX: Duration = Duration::from_secs(60);
+/// Some reasons end elsewhere: an API that is switched on again, a key that is put back.
+const CREDENTIALS_RETRY: Duration = Duration::from_secs(600);
 
 impl Watched {
     /// Until stopped. A mailbox that cannot be reached is tried again, one that nobody may read any more waits for other
@@ -68,13 +70,16 @@ impl Watched {
         Ok(())
     }
 
-    /// Returns when there are other credentials than those that were tried last. They may have been replaced while the
-    /// work ended, so that the first are tried once more.
+    /// Returns when there are other credentials than those that were tried last, or after a while. They may have been
+    /// replaced while the work ended, so that the first are tried once more.
     async fn until_changed(&self, mailbox: &Mailbox, tried: &mut Option<String>) -> highwater_store::Result<()> {
         let every = self.engine.settings.follow_every.clamp(CREDENTIALS_LOOK, CREDENTIALS_LOOK_MAX);
+        let clock = &self.engine.world.clock;
+        let until = clock.moment() + CREDENTIALS_RETRY;
         loop {
-            self.engine.world.clock.sleep(every).await;
+            clock.sleep(every).await;
             match mailbox.credentials().await {
+                Ok(Some(_)) if clock.moment() >= until => return Ok(()),
                 Ok(Some(sealed)) if tried.as_ref() != Some(&sealed) => {
                     *tried = Some(sealed);
                     return Ok(());

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::Value as Json;
 
-use self::post::Post;
+use self::post::{Letter, Post};
 use crate::support::{Ask, Database, Done, Home, Reply, listen};
 
 /// What fails is not tried for long.
@@ -23,20 +23,37 @@ struct Cue {
     change: Box<dyn FnOnce(&mut Post) + Send>,
 }
 
+/// Something that is done before a path is answered for the n-th time, while others may ask.
+struct Interlude {
+    path: &'static str,
+    time: usize,
+    act: Box<dyn FnOnce() + Send>,
+}
+
 #[derive(Default)]
 struct State {
     post: Post,
     /// Answers before the mailbox does.
     rule: Option<Rule>,
     cue: Option<Cue>,
+    interlude: Option<Interlude>,
     /// The path of every request.
     asked: Vec<String>,
 }
 
 impl State {
+    fn times(&self, path: &str) -> usize {
+        self.asked.iter().filter(|asked| *asked == path).count()
+    }
+
+    fn interlude(&mut self, ask: &Ask) -> Option<Interlude> {
+        let time = self.times(&ask.path) + 1;
+        self.interlude.take_if(|interlude| interlude.path == ask.path && interlude.time == time)
+    }
+
     fn answer(&mut self, ask: &Ask) -> Reply {
         self.asked.push(ask.path.clone());
-        let times = self.asked.iter().filter(|path| **path == ask.path).count();
+        let times = self.times(&ask.path);
         if let Some(cue) = self.cue.take_if(|cue| cue.path == ask.path && cue.time == times) {
             (cue.change)(&mut self.post);
         }
@@ -48,6 +65,7 @@ impl State {
 /// A strange mailbox, and a folder with a configuration and credentials for it.
 struct Strange {
     home: Home,
+    store: String,
     url: String,
     /// Shared with the threads that answer.
     state: Arc<Mutex<State>>,
@@ -55,10 +73,20 @@ struct Strange {
 
 impl Strange {
     fn new(post: Post) -> Strange {
+        Strange::with_store("sqlite:highwater.db", post)
+    }
+
+    fn with_store(store: &str, post: Post) -> Strange {
         let state = Arc::new(Mutex::new(State { post, ..State::default() }));
         let shared = state.clone();
-        let url = listen("/gmail/v1/users/me/", move |ask| shared.lock().unwrap().answer(ask));
-        let desk = Strange { home: Home::bare(), url, state };
+        let url = listen("/gmail/v1/users/me/", move |ask| {
+            let interlude = shared.lock().unwrap().interlude(ask);
+            if let Some(Interlude { act, .. }) = interlude {
+                act();
+            }
+            shared.lock().unwrap().answer(ask)
+        });
+        let desk = Strange { home: Home::bare(), store: store.to_owned(), url, state };
         desk.configure("");
         desk.home.write("token", "a-refresh-token");
         desk.home.run(&["auth", "mail", "--refresh-token-file", "token"]).exits(0);
@@ -67,9 +95,9 @@ impl Strange {
 
     /// `keys` go to `[sources.mail]`.
     fn configure(&self, keys: &str) {
-        let url = &self.url;
+        let (url, store) = (&self.url, &self.store);
         let text = format!(
-            "[store]\nurl = \"sqlite:highwater.db\"\n\n[sources.mail]\nkind = \"gmail\"\naccount = \"ann@example.com\"\n\
+            "[store]\nurl = \"{store}\"\n\n[sources.mail]\nkind = \"gmail\"\naccount = \"ann@example.com\"\n\
              base_url = \"{url}\"\ntoken_url = \"{url}/token\"\nclient_id = \"client\"\nclient_secret = \"secret\"\n\
              {keys}{BRIEF}"
         );
@@ -94,8 +122,18 @@ impl Strange {
 
     /// How often a message was asked for.
     fn gets(&self, id: &str) -> usize {
-        let path = format!("messages/{id}");
-        self.state().asked.iter().filter(|asked| **asked == path).count()
+        self.state().times(&format!("messages/{id}"))
+    }
+
+    /// Before the path is answered for the n-th time from now on, a message arrives and another process syncs.
+    fn sync_at(&self, path: &'static str, nth: usize, arriving: Letter) {
+        let time = self.state().times(path) + nth;
+        let (state, mut sync) = (self.state.clone(), self.home.command(&["sync", "mail", "--quiet"]));
+        let act = Box::new(move || {
+            state.lock().unwrap().post.arrive(arriving);
+            assert!(sync.status().unwrap().success());
+        });
+        self.state().interlude = Some(Interlude { path, time, act });
     }
 
     fn sync(&self, more: &[&str]) -> Done {

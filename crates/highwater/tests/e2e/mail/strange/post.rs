@@ -104,6 +104,12 @@ impl Post {
         self.letters.iter_mut().for_each(|letter| letter.labels.retain(|has| has != label));
     }
 
+    /// As above, of one message, and the label goes on.
+    pub(super) fn unlabel_one_silently(&mut self, id: &str, label: &str) {
+        let letter = self.letters.iter_mut().find(|letter| letter.id == id).unwrap();
+        letter.labels.retain(|has| has != label);
+    }
+
     pub(super) fn forget_history(&mut self) {
         self.kept_since = self.last_record() + 1;
         self.note("labelsAdded", "nobody", &[]);

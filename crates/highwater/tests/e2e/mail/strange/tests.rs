@@ -1,10 +1,12 @@
 //! What such a mailbox must not do to its mirror.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::{
     Strange,
     post::{LONG_AGO, Letter, Post},
 };
-use crate::support::{Database, Reply, Tables};
+use crate::support::{Database, Reply, Schema, Tables};
 
 const DAY: i64 = 86_400;
 
@@ -68,6 +70,64 @@ fn labels_that_no_longer_exist_leave_the_rows() {
     desk.sync(&[]).exits(0);
     assert_eq!(desk.labels("m4"), ["Hidden", "INBOX"], "what cannot be listed may still be there");
     desk.proof(0);
+}
+
+#[test]
+fn a_label_that_one_message_has_lost_stays_on_others_though_it_cannot_be_listed() {
+    let mut post = Post::of(1);
+    let labelled = ["m2", "m3"].map(|id| Letter::new(id, LONG_AGO).labelled(&["INBOX", "Hidden"]));
+    post.letters.extend(labelled);
+    let desk = Strange::new(post);
+    desk.sync(&[]).exits(0);
+    desk.change(|post| {
+        post.unlabel_one_silently("m2", "Hidden");
+        post.forget_history();
+    });
+    desk.sync(&[]).exits(0);
+    assert_eq!(desk.labels("m3"), ["Hidden", "INBOX"]);
+}
+
+#[test]
+fn an_answer_that_lists_nothing_by_mistake_deletes_nothing() {
+    let desk = Strange::new(Post::of(5));
+    desk.sync(&[]).exits(0);
+    desk.change(|post| {
+        post.delete("m2");
+        post.forget_history();
+    });
+    let is_first = AtomicBool::new(true);
+    desk.rule(move |ask, _| {
+        let is_plain = ask.path == "messages" && ask.word("labelIds").is_none();
+        (is_plain && is_first.swap(false, Ordering::Relaxed)).then(|| Reply::ok("{}"))
+    });
+    desk.sync(&[]).exits(0);
+    assert_eq!(desk.deleted(), ["m2"]);
+}
+
+#[test]
+fn a_comparison_that_another_process_outran_is_made_again() {
+    let schema = Schema::new();
+    let mut post = Post::of(3);
+    post.letters.push(Letter::new("m4", LONG_AGO).labelled(&["INBOX", "Label_1"]));
+    let desk = Strange::with_store(&schema.url(), post);
+    desk.sync(&[]).exits(0);
+    desk.change(|post| post.unlabel_one_silently("m4", "Label_1"));
+    desk.sync_at("labels", 1, Letter::new("new", LONG_AGO));
+    desk.sync(&["--force"]).exits(0);
+    let labels = "SELECT CAST(label_ids AS TEXT) FROM mail_messages WHERE provider_message_id = 'm4'";
+    assert_eq!(schema.session().cells(labels)[0][0], "[\"INBOX\"]");
+    let stored = "SELECT provider_message_id FROM mail_messages ORDER BY 1";
+    assert_eq!(schema.session().cells(stored).len(), 5);
+}
+
+#[test]
+fn a_proof_beside_a_service_is_not_misled_by_what_that_stores() {
+    let schema = Schema::new();
+    let desk = Strange::with_store(&schema.url(), Post::of(3));
+    desk.sync(&[]).exits(0);
+    // Each census lists everything twice, and then its label.
+    desk.sync_at("messages", 5, Letter::new("new", LONG_AGO));
+    assert_eq!(desk.proof(0)["moved"], 1);
 }
 
 #[test]
@@ -143,19 +203,33 @@ fn what_is_no_longer_left_out_is_fetched() {
     desk.proof(0);
 }
 
+/// `m1` and so on, each ten days older than the one before.
+fn of_this_year() -> Post {
+    let today = crate::support::unix_seconds().cast_signed();
+    let mut post = Post::of(0);
+    post.letters = (1..=40).map(|back| Letter::new(&format!("m{back}"), today - back * 10 * DAY)).collect();
+    post
+}
+
 #[test]
 fn more_days_of_backfill_are_made_up_for() {
-    let today = crate::support::unix_seconds().cast_signed();
-    let letters = (1..=40).map(|back| Letter::new(&format!("m{back}"), today - back * 10 * DAY)).collect();
-    let mut post = Post::of(0);
-    post.letters = letters;
-    let desk = Strange::new(post);
+    let desk = Strange::new(of_this_year());
     for (days, stored) in [(95, 9), (30, 9), (205, 20)] {
         desk.configure(&format!("backfill_days = {days}\n"));
         desk.sync(&[]).exits(0);
         assert_eq!(desk.stored().len(), stored, "of {days} days");
         desk.proof(0);
     }
+}
+
+#[test]
+fn who_says_since_when_is_not_bound_by_the_days_of_backfill() {
+    let desk = Strange::new(of_this_year());
+    desk.configure("backfill_days = 30\n");
+    desk.sync(&["--since", "2000-01-01"]).exits(0);
+    assert_eq!(desk.stored().len(), 40);
+    desk.sync(&[]).exits(0);
+    desk.proof(0);
 }
 
 #[test]
