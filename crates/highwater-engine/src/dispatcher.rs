@@ -18,7 +18,8 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    AlertBook, BatchCounts, Event, Failure, FailureKind, KeySet, Moment, Purpose, SegmentId, Span, Timestamp, WorkerId,
+    AlertBook, BatchCounts, Event, Failure, FailureKind, KeySet, Lease, Moment, Purpose, SegmentId, Span, Timestamp,
+    WorkerId,
 };
 use highwater_sources::{Density, Discovered, Tags};
 use highwater_store::{Claim, Claimed, StoreError, Wanted};
@@ -105,7 +106,7 @@ pub(crate) struct Dispatcher {
     duties: DutyWatch,
     /// There may be more to claim than when it was last asked.
     news: Arc<Notify>,
-    beating: Option<JoinHandle<Result<Vec<SegmentId>, StoreError>>>,
+    beating: Option<JoinHandle<Result<Vec<Lease>, StoreError>>>,
     beats_failed: u32,
     pub(crate) totals: BatchCounts,
 }

@@ -1,7 +1,7 @@
 //! The heartbeat of all leases at once. It runs beside the work, so that a store that does not answer is noticed: who
 //! cannot renew its leases has lost them, and stops.
 
-use highwater_core::Event;
+use highwater_core::{Event, Lease};
 use highwater_store::StoreError;
 
 use super::Dispatcher;
@@ -21,12 +21,15 @@ impl Dispatcher {
         let leases: Vec<_> = self.open.values().map(|work| work.lease.clone()).collect();
         if !leases.is_empty() {
             let engine = self.worker.engine.clone();
-            self.beating = Some(tokio::spawn(async move { engine.store.heartbeat(&leases, engine.now()).await }));
+            self.beating = Some(tokio::spawn(async move {
+                let lost = engine.store.heartbeat(&leases, engine.now()).await?;
+                Ok(leases.into_iter().filter(|lease| lost.contains(&lease.segment)).collect())
+            }));
         }
     }
 
-    /// Drops what was taken from us.
-    pub(super) fn handle_beat(&mut self, beaten: Result<Vec<highwater_core::SegmentId>, StoreError>) -> Result<()> {
+    /// Drops what was taken from us. What was given back since, and claimed again, is another lease.
+    pub(super) fn handle_beat(&mut self, beaten: Result<Vec<Lease>, StoreError>) -> Result<()> {
         let lost = match beaten {
             Ok(lost) => lost,
             Err(error) if error.kind.may_heal() => {
@@ -36,9 +39,11 @@ impl Dispatcher {
             Err(error) => return Err(error.into()),
         };
         self.beats_failed = 0;
-        for segment in lost {
-            if let Some(work) = self.open.remove(&segment) {
+        for lease in lost {
+            let segment = lease.segment;
+            if let Some(work) = self.open.get(&segment).filter(|work| work.lease == lease) {
                 work.mark_lost();
+                self.open.remove(&segment);
                 self.worker.engine.emit(Event::LeaseLost { segment });
             }
         }
