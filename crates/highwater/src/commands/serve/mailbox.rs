@@ -25,18 +25,20 @@ impl Watched {
     /// credentials, and neither keeps anybody else from theirs.
     pub(super) async fn serve(&self) -> anyhow::Result<()> {
         let Some(mailbox) = &self.mailbox else { return Ok(self.engine.serve(&self.request).await?) };
-        let mailbox = mailbox.opened(self.engine.store.clone()).await?;
-        mailbox.begin().await?;
+        let mailbox = self.patiently(|| mailbox.opened(self.engine.store.clone())).await?;
+        self.patiently(|| mailbox.begin()).await?;
         let (mut tried, mut told) = (None, None);
         loop {
             let error = match self.serve_once(&mailbox).await? {
                 Ok(()) => return Ok(mailbox.seen(&self.sight(), None).await?),
                 Err(error) => error,
             };
-            mailbox.failed(&error).await?;
             if !matches!(error, EngineError::Account(_) | EngineError::Remote(_)) {
+                // The store itself may be what fails, and then nobody can note that there.
+                mailbox.failed(&error).await.ok();
                 return Err(error.into());
             }
+            self.patiently(|| mailbox.failed(&error)).await?;
             self.tell_ended(&error, &mut told);
             tokio::select! {
                 biased;
@@ -45,6 +47,24 @@ impl Watched {
             }
             self.engine.source.gateway().reopen();
             self.counters.begin_anew();
+        }
+    }
+
+    /// Calls the store until it answers, or somebody asks for an end: a store that is away for a moment while one mailbox
+    /// fails ends nobody's work.
+    async fn patiently<T, F>(&self, call: impl Fn() -> F) -> highwater_store::Result<T>
+    where
+        F: Future<Output = highwater_store::Result<T>>,
+    {
+        loop {
+            match call().await {
+                Err(error) if error.kind.may_heal() => tokio::select! {
+                    biased;
+                    () = self.engine.world.stop.asked() => return Err(error),
+                    () = self.engine.world.clock.sleep(LOOK) => {}
+                },
+                answer => return answer,
+            }
         }
     }
 
