@@ -20,13 +20,10 @@ impl Gmail {
     /// Dates decide only what is not to be fetched: searches may lag behind, and what is gone is gone at any date.
     pub(super) async fn take_census(&self, known: &Known, call: &Call) -> Result<Census, Failure> {
         let mut census = Census { keys: self.list_twice(Which::default(), call).await?, ..Census::default() };
-        for label in self.labels(call).await? {
+        let mut labels = self.labels(call).await?;
+        labels.extend(known.labels.keys().cloned());
+        for label in labels {
             self.add_label(&mut census, label, known, call).await?;
-        }
-        for label in known.labels.keys() {
-            if !census.labels.contains_key(label) {
-                self.add_label(&mut census, label.clone(), known, call).await?;
-            }
         }
         for kind in self.policy.excluded() {
             let keys = census.labels.get(kind.label()).into_iter().flatten();
@@ -84,7 +81,7 @@ impl Gmail {
         }
     }
 
-    async fn labels(&self, call: &Call) -> Result<Vec<String>, Failure> {
+    async fn labels(&self, call: &Call) -> Result<BTreeSet<String>, Failure> {
         #[derive(Deserialize, Default)]
         #[serde(default)]
         struct Labels {
