@@ -10,6 +10,7 @@ mod schema;
 mod server;
 mod service;
 mod sim;
+mod stage;
 mod truth;
 mod wire;
 
@@ -22,8 +23,9 @@ pub(crate) use schema::{Schema, Session};
 pub(crate) use server::{Reply, Server, item};
 pub(crate) use service::Service;
 pub(crate) use sim::{Publish, Sim};
+pub(crate) use stage::{Stage, World as Staged};
 pub(crate) use truth::{Tables, assert_mirrors};
-pub(crate) use wire::{Ask, listen};
+pub(crate) use wire::Ask;
 
 /// As fast as it goes, with retries that do not make a test wait.
 pub(crate) const FAST: &str = "rate = \"unlimited\"";

@@ -7,66 +7,30 @@ mod refusals;
 mod runs;
 mod world;
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard},
-};
+use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
 use self::world::World;
 use super::mirror::rows;
-use crate::support::{Ask, Database, Done, Home, Reply, listen};
+use crate::support::{Database, Done, Home, Reply, Stage};
 
 /// What fails is not tried for long.
 const BRIEF: &str = "[sources.bi.limits]\nrate = \"unlimited\"\nattempts = 3\nretry_patience = \"3s\"\n";
-
-type Rule = Box<dyn Fn(&Ask, &World) -> Option<Reply> + Send>;
-
-/// Something that happens to the instance before a path is answered for the n-th time.
-struct Cue {
-    path: &'static str,
-    time: usize,
-    change: Box<dyn FnOnce(&mut World) + Send>,
-}
-
-#[derive(Default)]
-struct State {
-    world: World,
-    /// Answers before the instance does.
-    rule: Option<Rule>,
-    cue: Option<Cue>,
-    /// The path of every request.
-    asked: Vec<String>,
-}
-
-impl State {
-    fn answer(&mut self, ask: &Ask) -> Reply {
-        self.asked.push(ask.path.clone());
-        let times = self.asked.iter().filter(|path| **path == ask.path).count();
-        if let Some(cue) = self.cue.take_if(|cue| cue.path == ask.path && cue.time == times) {
-            (cue.change)(&mut self.world);
-        }
-        let ruled = self.rule.as_ref().and_then(|rule| rule(ask, &self.world));
-        ruled.unwrap_or_else(|| self.world.answer(ask))
-    }
-}
 
 /// A strange server, and a folder with a configuration for it.
 struct Strange {
     home: Home,
     url: String,
-    /// Shared with the threads that answer.
-    state: Arc<Mutex<State>>,
+    stage: Stage<World>,
 }
 
 impl Strange {
     /// `keys` go to `[sources.bi]`.
     fn new(world: World, keys: &str) -> Strange {
-        let state = Arc::new(Mutex::new(State { world, ..State::default() }));
-        let shared = state.clone();
-        let url = listen("/api/4.0/", move |ask| shared.lock().unwrap().answer(ask));
-        let desk = Strange { home: Home::bare(), url, state };
+        let stage = Stage::new(world);
+        let url = stage.listen("/api/4.0/");
+        let desk = Strange { home: Home::bare(), url, stage };
         desk.configure(&format!("{keys}{BRIEF}"));
         desk
     }
@@ -81,25 +45,9 @@ impl Strange {
         self.home.write("highwater.toml", &text);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap()
-    }
-
-    fn change(&self, change: impl FnOnce(&mut World)) {
-        change(&mut self.state().world);
-    }
-
-    fn change_at(&self, path: &'static str, time: usize, change: impl FnOnce(&mut World) + Send + 'static) {
-        self.state().cue = Some(Cue { path, time, change: Box::new(change) });
-    }
-
-    fn rule(&self, rule: impl Fn(&Ask, &World) -> Option<Reply> + Send + 'static) {
-        self.state().rule = Some(Box::new(rule));
-    }
-
     /// Every path that begins like this.
     fn refuse(&self, beginnings: &'static [&'static str], status: u16) {
-        self.rule(move |ask, _| {
+        self.stage.rule(move |ask, _| {
             let is_meant = beginnings.iter().any(|beginning| ask.path.starts_with(*beginning));
             is_meant.then(|| Reply::status(status))
         });
@@ -107,7 +55,7 @@ impl Strange {
 
     /// Every page of dashboards that has this one fails, be it for its id alone.
     fn spoil_pages(&self, deleted: &'static str, id: &'static str) {
-        self.rule(move |ask, world| {
+        self.stage.rule(move |ask, world| {
             let is_page = ask.path == "dashboards/search" && ask.word("deleted").unwrap_or("false") == deleted;
             (is_page && world.shows(ask, id)).then(|| Reply::status(500))
         });
@@ -115,7 +63,7 @@ impl Strange {
 
     /// Requests but logins and logouts.
     fn calls(&self) -> usize {
-        self.state().asked.iter().filter(|path| !["login", "logout"].contains(&path.as_str())).count()
+        self.stage.requests_but(&["login", "logout"])
     }
 
     fn sync(&self) -> Done {

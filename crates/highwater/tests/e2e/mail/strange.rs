@@ -4,71 +4,20 @@
 mod post;
 mod tests;
 
-use std::sync::{Arc, Mutex, MutexGuard};
-
 use serde_json::Value as Json;
 
 use self::post::{Letter, Post};
-use crate::support::{Ask, Database, Done, Home, Reply, listen};
+use crate::support::{Database, Done, Home, Stage};
 
 /// What fails is not tried for long.
 const BRIEF: &str = "[sources.mail.limits]\nrate = \"unlimited\"\nattempts = 3\nretry_patience = \"3s\"\n";
-
-type Rule = Box<dyn Fn(&Ask, &Post) -> Option<Reply> + Send>;
-
-/// Something that happens to the mailbox before a path is answered for the n-th time.
-struct Cue {
-    path: &'static str,
-    time: usize,
-    change: Box<dyn FnOnce(&mut Post) + Send>,
-}
-
-/// Something that is done before a path is answered for the n-th time, while others may ask.
-struct Interlude {
-    path: &'static str,
-    time: usize,
-    act: Box<dyn FnOnce() + Send>,
-}
-
-#[derive(Default)]
-struct State {
-    post: Post,
-    /// Answers before the mailbox does.
-    rule: Option<Rule>,
-    cue: Option<Cue>,
-    interlude: Option<Interlude>,
-    /// The path of every request.
-    asked: Vec<String>,
-}
-
-impl State {
-    fn times(&self, path: &str) -> usize {
-        self.asked.iter().filter(|asked| *asked == path).count()
-    }
-
-    fn interlude(&mut self, ask: &Ask) -> Option<Interlude> {
-        let time = self.times(&ask.path) + 1;
-        self.interlude.take_if(|interlude| interlude.path == ask.path && interlude.time == time)
-    }
-
-    fn answer(&mut self, ask: &Ask) -> Reply {
-        self.asked.push(ask.path.clone());
-        let times = self.times(&ask.path);
-        if let Some(cue) = self.cue.take_if(|cue| cue.path == ask.path && cue.time == times) {
-            (cue.change)(&mut self.post);
-        }
-        let ruled = self.rule.as_ref().and_then(|rule| rule(ask, &self.post));
-        ruled.unwrap_or_else(|| self.post.answer(ask))
-    }
-}
 
 /// A strange mailbox, and a folder with a configuration and credentials for it.
 struct Strange {
     home: Home,
     store: String,
     url: String,
-    /// Shared with the threads that answer.
-    state: Arc<Mutex<State>>,
+    stage: Stage<Post>,
 }
 
 impl Strange {
@@ -77,16 +26,9 @@ impl Strange {
     }
 
     fn with_store(store: &str, post: Post) -> Strange {
-        let state = Arc::new(Mutex::new(State { post, ..State::default() }));
-        let shared = state.clone();
-        let url = listen("/gmail/v1/users/me/", move |ask| {
-            let interlude = shared.lock().unwrap().interlude(ask);
-            if let Some(Interlude { act, .. }) = interlude {
-                act();
-            }
-            shared.lock().unwrap().answer(ask)
-        });
-        let desk = Strange { home: Home::bare(), store: store.to_owned(), url, state };
+        let stage = Stage::new(post);
+        let url = stage.listen("/gmail/v1/users/me/");
+        let desk = Strange { home: Home::bare(), store: store.to_owned(), url, stage };
         desk.configure("");
         desk.home.write("token", "a-refresh-token");
         desk.home.run(&["auth", "mail", "--refresh-token-file", "token"]).exits(0);
@@ -104,36 +46,18 @@ impl Strange {
         self.home.write("highwater.toml", &text);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap()
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Post)) {
-        change(&mut self.state().post);
-    }
-
-    fn change_at(&self, path: &'static str, time: usize, change: impl FnOnce(&mut Post) + Send + 'static) {
-        self.state().cue = Some(Cue { path, time, change: Box::new(change) });
-    }
-
-    fn rule(&self, rule: impl Fn(&Ask, &Post) -> Option<Reply> + Send + 'static) {
-        self.state().rule = Some(Box::new(rule));
-    }
-
     /// How often a message was asked for.
     fn gets(&self, id: &str) -> usize {
-        self.state().times(&format!("messages/{id}"))
+        self.stage.times(&format!("messages/{id}"))
     }
 
     /// Before the path is answered for the n-th time from now on, a message arrives and another process syncs.
     fn sync_at(&self, path: &'static str, nth: usize, arriving: Letter) {
-        let time = self.state().times(path) + nth;
-        let (state, mut sync) = (self.state.clone(), self.home.command(&["sync", "mail", "--quiet"]));
-        let act = Box::new(move || {
-            state.lock().unwrap().post.arrive(arriving);
+        let (stage, mut sync) = (self.stage.clone(), self.home.command(&["sync", "mail", "--quiet"]));
+        self.stage.interrupt_at(path, self.stage.times(path) + nth, move || {
+            stage.change(|post| post.arrive(arriving));
             assert!(sync.status().unwrap().success());
         });
-        self.state().interlude = Some(Interlude { path, time, act });
     }
 
     fn sync(&self, more: &[&str]) -> Done {

@@ -46,7 +46,7 @@ fn dashboards_of_lookml_can_be_had_without_their_pages() {
 fn a_login_that_is_throttled_is_waited_for() {
     let desk = Strange::new(World::default().with("themes", named(3)), "types = ['themes']\n");
     let tries = AtomicU32::new(0);
-    desk.rule(move |ask, _| {
+    desk.stage.rule(move |ask, _| {
         let is_throttled = ask.path == "login" && tries.fetch_add(1, Ordering::Relaxed) < 4;
         is_throttled.then(|| Reply::status(429))
     });
@@ -60,7 +60,7 @@ fn a_server_that_is_down_is_not_asked_for_one_type_after_the_other() {
     let desk = Strange::new(World::granted().with_looks(5).with("themes", named(3)), "");
     desk.sync().exits(0);
     let before = desk.calls();
-    desk.rule(|ask, _| (ask.path != "login").then(|| Reply::status(502)));
+    desk.stage.rule(|ask, _| (ask.path != "login").then(|| Reply::status(502)));
     let done = desk.sync();
     assert_ne!(done.status.code(), Some(0), "{}", done.out);
     let spent = desk.calls() - before;

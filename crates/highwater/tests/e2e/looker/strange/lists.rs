@@ -64,7 +64,7 @@ fn a_limit_that_is_refused_is_not_asked_for() {
     let mut world = World::default().with_dashboards(12);
     world.trash("dashboards", "3");
     let desk = Strange::new(world, "types = ['dashboards']\n");
-    desk.rule(|ask, _| ask.number("limit").is_some_and(|limit| limit > 500).then(|| Reply::status(422)));
+    desk.stage.rule(|ask, _| ask.number("limit").is_some_and(|limit| limit > 500).then(|| Reply::status(422)));
     desk.sync().exits(0);
     assert_eq!(desk.live("dashboards"), &ids(1..=12) - &ids([3]));
     assert_eq!(desk.deleted("dashboards"), ids([3]));

@@ -33,21 +33,21 @@ fn metadata_of_content_whose_list_fails_is_told_though_the_content_is_mirrored()
     let desk = Strange::new(World::granted(), "types = ['dashboards', 'folders', 'content_metadata']\n");
     desk.sync().exits(0);
     let all = desk.live("content_metadata");
-    desk.rule(|ask, _| {
+    desk.stage.rule(|ask, _| {
         let is_for_metadata = ask.word("fields").is_some_and(|fields| fields.contains("content_metadata_id"));
         (ask.path == "dashboards" && is_for_metadata).then(|| Reply::status(500))
     });
     desk.sync().exits(3);
     assert_eq!(desk.reasons("content_metadata"), ["server"]);
     assert_eq!(desk.live("content_metadata"), all, "nothing is taken for deleted");
-    desk.rule(|_, _| None);
+    desk.stage.rule(|_, _| None);
     desk.sync().exits(0);
 }
 
 #[test]
 fn where_pages_may_not_be_seen_objects_are_asked_for_one_by_one() {
     let desk = Strange::new(World::default().with_dashboards(12), "types = ['dashboards']\n");
-    desk.rule(|ask, _| {
+    desk.stage.rule(|ask, _| {
         let is_page = ask.path == "dashboards/search" && ask.word("deleted") != Some("true");
         (is_page && ask.word("fields").is_none()).then(|| Reply::status(403))
     });
@@ -59,7 +59,7 @@ fn where_pages_may_not_be_seen_objects_are_asked_for_one_by_one() {
 fn grants_that_cannot_be_had_cost_no_others() {
     for status in [403, 404, 500] {
         let desk = Strange::new(World::granted(), "types = ['content_metadata_access']\n");
-        desk.rule(move |ask, _| {
+        desk.stage.rule(move |ask, _| {
             let is_meant = ask.path == GRANTS && ask.word("content_metadata_id") == Some("1005");
             is_meant.then(|| Reply::status(status))
         });

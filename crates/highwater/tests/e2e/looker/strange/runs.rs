@@ -10,7 +10,7 @@ use super::{
 #[test]
 fn what_is_trashed_after_it_was_read_is_marked_in_the_same_run() {
     let desk = Strange::new(World::default().with_dashboards(12), "types = ['dashboards']\n");
-    desk.change_at("dashboards", 2, |world| world.trash("dashboards", "3"));
+    desk.stage.change_at("dashboards", 2, |world| world.trash("dashboards", "3"));
     desk.sync().exits(0);
     assert_eq!(desk.deleted("dashboards"), ids([3]));
     desk.verify().exits(0);
@@ -21,7 +21,7 @@ fn what_is_restored_after_it_was_read_is_live_in_the_same_run() {
     let mut world = World::default().with_dashboards(12);
     world.trash("dashboards", "3");
     let desk = Strange::new(world, "types = ['dashboards']\n");
-    desk.change_at("dashboards", 2, |world| {
+    desk.stage.change_at("dashboards", 2, |world| {
         world.restore("dashboards", "3");
         world.remove("dashboards", "8");
     });
@@ -35,17 +35,17 @@ fn verify_finds_what_is_marked_as_deleted_and_is_not() {
     let world = World::default().with_dashboards(12).with("themes", named(3));
     let desk = Strange::new(world, "types = ['dashboards', 'themes']\n");
     desk.sync().exits(0);
-    desk.change(|world| world.trash("dashboards", "4"));
+    desk.stage.change(|world| world.trash("dashboards", "4"));
     desk.sync().exits(0);
     assert_eq!(desk.deleted("dashboards"), ids([4]));
-    desk.change(|world| world.restore("dashboards", "4"));
+    desk.stage.change(|world| world.restore("dashboards", "4"));
     desk.verify().exits(3);
     desk.sync().exits(0);
-    let theme = desk.state().world.remove("themes", "2");
+    let theme = desk.stage.change(|world| world.remove("themes", "2"));
     desk.sync().exits(0);
     assert_eq!(desk.deleted("themes"), ids([2]));
     desk.verify().exits(0);
-    desk.change(|world| world.put("themes", theme));
+    desk.stage.change(|world| world.put("themes", theme));
     desk.verify().exits(3);
 }
 
@@ -80,7 +80,7 @@ fn a_type_is_looked_at_anew_when_another_is_chosen_again() {
     desk.configure(&format!("types = ['themes']\n{BRIEF}"));
     desk.sync().exits(0);
     desk.configure(&format!("types = ['alerts', 'themes']\n{BRIEF}"));
-    desk.change(|world| {
+    desk.stage.change(|world| {
         world.object("themes", "2")["name"] = "another".into();
         world.put("themes", json!({"id": "9", "name": "new"}));
     });
@@ -94,7 +94,7 @@ fn most_of_a_type_may_be_deleted_while_one_of_it_answers() {
     let world = World::default().with("scheduled_plans", named(3));
     let desk = Strange::new(world, "types = ['scheduled_plans']\n");
     desk.sync().exits(0);
-    desk.change(|world| {
+    desk.stage.change(|world| {
         world.remove("scheduled_plans", "1");
         world.remove("scheduled_plans", "2");
     });
@@ -109,7 +109,7 @@ fn a_trashed_look_gets_no_version_by_being_read_another_way() {
     world.trash("looks", "1");
     let desk = Strange::new(world, "types = ['looks']\n");
     desk.sync().exits(0);
-    desk.change(|world| world.trash("looks", "2"));
+    desk.stage.change(|world| world.trash("looks", "2"));
     desk.sync().exits(0);
     assert_eq!(desk.deleted("looks"), ids([1, 2]));
     let versions = "SELECT count(*) FROM looker_content_versions WHERE content_type = 'looks' AND content_id = '1'";

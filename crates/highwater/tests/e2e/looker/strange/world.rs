@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
-use crate::support::{Ask, Reply};
+use crate::support::{Ask, Reply, Staged};
 
 /// Types that come in one answer, which knows of no pages.
 const WHOLE: [&str; 12] = [
@@ -34,6 +34,43 @@ pub(super) struct World {
     pub(super) hidden: BTreeSet<String>,
     /// Ids that the lists of all dashboards and of all looks leave out.
     pub(super) unlisted: BTreeSet<String>,
+}
+
+impl Staged for World {
+    fn answer(&self, ask: &Ask) -> Reply {
+        let parts: Vec<&str> = ask.path.split('/').collect();
+        match parts.as_slice() {
+            ["login"] => said(&json!({"access_token": "token", "token_type": "Bearer", "expires_in": 3600})),
+            ["logout"] => Reply::ok(""),
+            ["user"] => said(&json!({"id": "1"})),
+            ["dashboards"] => list(ask, self.listed("dashboards", "lookml_dashboards")),
+            ["looks"] => list(ask, self.listed("looks", "")),
+            [kind @ ("dashboards" | "looks"), "search"] => {
+                let is_wanted = ask.word("deleted") == Some("true");
+                self.page(ask, self.chosen(kind, |object| is_trash(object) == is_wanted))
+            }
+            ["dashboards", "lookml", "search"] => self.page(ask, self.all("lookml_dashboards")),
+            ["alerts", "search"] => self.page(ask, self.all("alerts")),
+            [kind @ ("users" | "groups")] => self.page(ask, self.all(kind)),
+            // Everybody is in the first group, and no group is in another.
+            ["groups", "1", "users"] => self.page(ask, self.all("users")),
+            ["groups", _, "users" | "groups"] => self.page(ask, Vec::new()),
+            ["folders", id, "looks"] => {
+                let looks = self.chosen("looks", |look| look["folder_id"] == **id && !is_trash(look));
+                list(ask, looks.iter().map(|look| self.with_query(look)).collect())
+            }
+            ["lookml_models", model, "explores", name] => {
+                said(&json!({"id": format!("{model}::{name}"), "name": name, "model_name": model}))
+            }
+            ["content_metadata"] => self.selected("content_metadata", "parent_id", ask),
+            ["content_metadata_access"] => self.selected("content_metadata_access", "content_metadata_id", ask),
+            // Grants are listed by what they are for, and in no other way.
+            ["content_metadata_access", _] => Reply::status(404),
+            [kind] if WHOLE.contains(kind) => list(ask, self.all(kind)),
+            [kind, id] => self.one(kind, id),
+            _ => Reply::status(404),
+        }
+    }
 }
 
 impl World {
@@ -99,41 +136,6 @@ impl World {
         let object = self.object(kind, id);
         object["deleted"] = false.into();
         object["deleted_at"] = Json::Null;
-    }
-
-    pub(super) fn answer(&self, ask: &Ask) -> Reply {
-        let parts: Vec<&str> = ask.path.split('/').collect();
-        match parts.as_slice() {
-            ["login"] => said(&json!({"access_token": "token", "token_type": "Bearer", "expires_in": 3600})),
-            ["logout"] => Reply::ok(""),
-            ["user"] => said(&json!({"id": "1"})),
-            ["dashboards"] => list(ask, self.listed("dashboards", "lookml_dashboards")),
-            ["looks"] => list(ask, self.listed("looks", "")),
-            [kind @ ("dashboards" | "looks"), "search"] => {
-                let is_wanted = ask.word("deleted") == Some("true");
-                self.page(ask, self.chosen(kind, |object| is_trash(object) == is_wanted))
-            }
-            ["dashboards", "lookml", "search"] => self.page(ask, self.all("lookml_dashboards")),
-            ["alerts", "search"] => self.page(ask, self.all("alerts")),
-            [kind @ ("users" | "groups")] => self.page(ask, self.all(kind)),
-            // Everybody is in the first group, and no group is in another.
-            ["groups", "1", "users"] => self.page(ask, self.all("users")),
-            ["groups", _, "users" | "groups"] => self.page(ask, Vec::new()),
-            ["folders", id, "looks"] => {
-                let looks = self.chosen("looks", |look| look["folder_id"] == **id && !is_trash(look));
-                list(ask, looks.iter().map(|look| self.with_query(look)).collect())
-            }
-            ["lookml_models", model, "explores", name] => {
-                said(&json!({"id": format!("{model}::{name}"), "name": name, "model_name": model}))
-            }
-            ["content_metadata"] => self.selected("content_metadata", "parent_id", ask),
-            ["content_metadata_access"] => self.selected("content_metadata_access", "content_metadata_id", ask),
-            // Grants are listed by what they are for, and in no other way.
-            ["content_metadata_access", _] => Reply::status(404),
-            [kind] if WHOLE.contains(kind) => list(ask, self.all(kind)),
-            [kind, id] => self.one(kind, id),
-            _ => Reply::status(404),
-        }
     }
 
     /// Whether the answer to this is a list that has such an object.

@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value as Json, json};
 
-use crate::support::{Ask, Reply};
+use crate::support::{Ask, Reply, Staged};
 
 /// 2020-09-13, in seconds.
 pub(super) const LONG_AGO: i64 = 1_600_000_000;
@@ -63,6 +63,27 @@ pub(super) struct Post {
     pub(super) unsearched: Vec<String>,
 }
 
+impl Staged for Post {
+    fn answer(&self, ask: &Ask) -> Reply {
+        let shown = match ask.path.split('/').collect::<Vec<_>>()[..] {
+            ["", "token"] => json!({ "access_token": "access", "expires_in": 3600, "scope": SCOPE }),
+            ["profile"] => {
+                let (total, record) = (self.letters.len(), self.last_record().to_string());
+                json!({ "emailAddress": "ann@example.com", "historyId": record, "messagesTotal": total })
+            }
+            ["labels"] => json!({ "labels": self.labels.iter().map(|id| json!({ "id": id })).collect::<Vec<_>>() }),
+            ["messages"] => return self.list(ask),
+            ["messages", id] => match self.letters.iter().find(|letter| letter.id == id) {
+                Some(letter) => letter.shown(ask.word("format")),
+                None => return Reply::status(404),
+            },
+            ["history"] => return self.since(ask),
+            _ => return Reply::status(404),
+        };
+        Reply::ok(shown.to_string())
+    }
+}
+
 impl Post {
     /// `m1` and so on, a day apart.
     pub(super) fn of(count: i64) -> Post {
@@ -113,25 +134,6 @@ impl Post {
     pub(super) fn forget_history(&mut self) {
         self.kept_since = self.last_record() + 1;
         self.note("labelsAdded", "nobody", &[]);
-    }
-
-    pub(super) fn answer(&self, ask: &Ask) -> Reply {
-        let shown = match ask.path.split('/').collect::<Vec<_>>()[..] {
-            ["", "token"] => json!({ "access_token": "access", "expires_in": 3600, "scope": SCOPE }),
-            ["profile"] => {
-                let (total, record) = (self.letters.len(), self.last_record().to_string());
-                json!({ "emailAddress": "ann@example.com", "historyId": record, "messagesTotal": total })
-            }
-            ["labels"] => json!({ "labels": self.labels.iter().map(|id| json!({ "id": id })).collect::<Vec<_>>() }),
-            ["messages"] => return self.list(ask),
-            ["messages", id] => match self.letters.iter().find(|letter| letter.id == id) {
-                Some(letter) => letter.shown(ask.word("format")),
-                None => return Reply::status(404),
-            },
-            ["history"] => return self.since(ask),
-            _ => return Reply::status(404),
-        };
-        Reply::ok(shown.to_string())
     }
 
     fn list(&self, ask: &Ask) -> Reply {

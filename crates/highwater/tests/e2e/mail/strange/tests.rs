@@ -15,7 +15,7 @@ fn what_a_search_does_not_find_is_not_taken_for_deleted() {
     let desk = Strange::new(Post::of(10));
     desk.sync(&["--since", "2020-09-15"]).exits(0);
     assert_eq!(desk.stored().len(), 9, "the oldest is left alone");
-    desk.change(|post| {
+    desk.stage.change(|post| {
         post.unsearched = vec!["m5".into()];
         post.delete("m7");
         post.forget_history();
@@ -30,9 +30,9 @@ fn mail_older_than_what_is_mirrored_is_left_alone_whatever_happens_to_it() {
     let desk = Strange::new(Post::of(10));
     desk.sync(&["--since", "2020-09-18"]).exits(0);
     let stored = desk.stored();
-    desk.change(|post| post.label("m2", "Label_1"));
+    desk.stage.change(|post| post.label("m2", "Label_1"));
     desk.sync(&[]).exits(0);
-    desk.change(Post::forget_history);
+    desk.stage.change(Post::forget_history);
     desk.sync(&[]).exits(0);
     assert_eq!((desk.stored(), desk.gets("m2")), (stored, 0));
     desk.proof(0);
@@ -42,10 +42,10 @@ fn mail_older_than_what_is_mirrored_is_left_alone_whatever_happens_to_it() {
 fn mail_that_arrived_with_an_old_date_is_followed_like_any() {
     let desk = Strange::new(Post::of(10));
     desk.sync(&["--since", "2020-09-18"]).exits(0);
-    desk.change(|post| post.arrive(Letter::new("import", LONG_AGO)));
+    desk.stage.change(|post| post.arrive(Letter::new("import", LONG_AGO)));
     desk.sync(&[]).exits(0);
     assert!(desk.stored().contains(&"import".to_owned()));
-    desk.change(|post| {
+    desk.stage.change(|post| {
         post.delete("import");
         post.forget_history();
     });
@@ -62,7 +62,7 @@ fn labels_that_no_longer_exist_leave_the_rows() {
     let desk = Strange::new(post);
     desk.sync(&[]).exits(0);
     assert_eq!(desk.labels("m4"), ["Hidden", "INBOX", "Label_1"]);
-    desk.change(|post| {
+    desk.stage.change(|post| {
         post.unlabel_silently("Label_1");
         post.forget_history();
     });
@@ -79,7 +79,7 @@ fn a_label_that_one_message_has_lost_stays_on_others_though_it_cannot_be_listed(
     post.letters.extend(labelled);
     let desk = Strange::new(post);
     desk.sync(&[]).exits(0);
-    desk.change(|post| {
+    desk.stage.change(|post| {
         post.unlabel_one_silently("m2", "Hidden");
         post.forget_history();
     });
@@ -91,12 +91,12 @@ fn a_label_that_one_message_has_lost_stays_on_others_though_it_cannot_be_listed(
 fn an_answer_that_lists_nothing_by_mistake_deletes_nothing() {
     let desk = Strange::new(Post::of(5));
     desk.sync(&[]).exits(0);
-    desk.change(|post| {
+    desk.stage.change(|post| {
         post.delete("m2");
         post.forget_history();
     });
     let is_first = AtomicBool::new(true);
-    desk.rule(move |ask, _| {
+    desk.stage.rule(move |ask, _| {
         let is_plain = ask.path == "messages" && ask.word("labelIds").is_none();
         (is_plain && is_first.swap(false, Ordering::Relaxed)).then(|| Reply::ok("{}"))
     });
@@ -111,7 +111,7 @@ fn a_comparison_that_another_process_outran_is_made_again() {
     post.letters.push(Letter::new("m4", LONG_AGO).labelled(&["INBOX", "Label_1"]));
     let desk = Strange::with_store(&schema.url(), post);
     desk.sync(&[]).exits(0);
-    desk.change(|post| post.unlabel_one_silently("m4", "Label_1"));
+    desk.stage.change(|post| post.unlabel_one_silently("m4", "Label_1"));
     desk.sync_at("labels", 1, Letter::new("new", LONG_AGO));
     desk.sync(&["--force"]).exits(0);
     let labels = "SELECT CAST(label_ids AS TEXT) FROM mail_messages WHERE provider_message_id = 'm4'";
@@ -133,7 +133,7 @@ fn a_proof_beside_a_service_is_not_misled_by_what_that_stores() {
 #[test]
 fn what_only_history_tells_is_not_passed_by() {
     let desk = Strange::new(Post::of(5));
-    desk.change_at("messages/m5", 1, |post| {
+    desk.stage.change_at("messages/m5", 1, |post| {
         post.unlisted = vec!["late".into()];
         post.arrive(Letter::new("late", LONG_AGO + 20 * DAY));
     });
@@ -148,7 +148,7 @@ fn what_is_listed_and_cannot_be_had_is_missing_and_no_contradiction() {
     let desk = Strange::new(post);
     desk.sync(&[]).exits(0);
     assert_eq!(desk.proof(0)["missing"], 1);
-    desk.change(|post| {
+    desk.stage.change(|post| {
         post.ghosts.clear();
         post.letters.push(Letter::new("ghost", LONG_AGO));
     });
@@ -162,11 +162,11 @@ fn what_is_listed_and_cannot_be_had_is_missing_and_no_contradiction() {
 fn a_history_that_refuses_its_own_mark_is_made_up_for() {
     let desk = Strange::new(Post::of(5));
     desk.sync(&[]).exits(0);
-    desk.change(|post| {
+    desk.stage.change(|post| {
         post.delete("m2");
         post.arrive(Letter::new("new", LONG_AGO + 30 * DAY));
     });
-    desk.rule(|ask, _| {
+    desk.stage.rule(|ask, _| {
         let is_old = ask.word("startHistoryId") == Some("100");
         (ask.path == "history" && is_old).then(|| Reply::status(400))
     });
@@ -180,7 +180,7 @@ fn a_history_that_refuses_its_own_mark_is_made_up_for() {
 fn what_was_deleted_and_came_back_is_there() {
     let desk = Strange::new(Post::of(5));
     desk.sync(&[]).exits(0);
-    desk.change(|post| {
+    desk.stage.change(|post| {
         let letter = post.delete("m2");
         post.arrive(letter);
     });
@@ -236,7 +236,7 @@ fn who_says_since_when_is_not_bound_by_the_days_of_backfill() {
 fn rows_of_deleted_mail_are_missed_when_they_vanish() {
     let desk = Strange::new(Post::of(5));
     desk.sync(&[]).exits(0);
-    desk.change(|post| drop(post.delete("m2")));
+    desk.stage.change(|post| drop(post.delete("m2")));
     desk.sync(&[]).exits(0);
     desk.proof(0);
     let file = desk.home.path("highwater.db");
@@ -252,13 +252,13 @@ fn rows_of_deleted_mail_are_missed_when_they_vanish() {
 #[test]
 fn mail_without_its_bytes_is_not_stored_as_an_empty_one() {
     let desk = Strange::new(Post::of(3));
-    desk.rule(|ask, _| {
+    desk.stage.rule(|ask, _| {
         let empty = "{\"id\":\"m2\",\"threadId\":\"m2\",\"internalDate\":\"1600000000000\",\"raw\":\"\"}";
         (ask.path == "messages/m2").then(|| Reply::ok(empty))
     });
     desk.sync(&[]).exits(3);
     assert_eq!(desk.stored(), ["m1", "m3"]);
-    desk.rule(|_, _| None);
+    desk.stage.rule(|_, _| None);
     desk.home.run(&["dead-letters", "replay", "mail"]).exits(0);
     desk.sync(&[]).exits(0);
     assert_eq!(desk.stored(), ["m1", "m2", "m3"]);
