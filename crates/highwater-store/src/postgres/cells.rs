@@ -66,6 +66,9 @@ pub(super) fn count(row: &Row, index: usize) -> Sql<u64> {
     Ok(row.try_get::<_, i64>(index)?.cast_unsigned())
 }
 
+/// Numbers of a run on the average, from which on it is worth the name.
+const RUN_MIN: usize = 8;
+
 /// Keys in the type of their column. One that does not fit it names nothing there.
 pub(super) enum Keys {
     Numbers(Vec<i64>),
@@ -81,6 +84,14 @@ impl Keys {
         }
     }
 
+    /// Sorted numbers as the first and last ones of their runs, if those are few.
+    pub(super) fn runs(&self) -> Option<[Vec<i64>; 2]> {
+        let Keys::Numbers(numbers) = self else { return None };
+        let runs = numbers.chunk_by(|a, b| b.checked_sub(*a).is_some_and(|step| (0..=1).contains(&step)));
+        let (firsts, lasts): (Vec<_>, Vec<_>) = runs.map(|run| (run[0], run[run.len() - 1])).unzip();
+        (firsts.len() * RUN_MIN <= numbers.len()).then_some([firsts, lasts])
+    }
+
     pub(super) fn param(&self) -> (&(dyn ToSql + Sync), Type) {
         match self {
             Keys::Numbers(numbers) => (numbers, Type::INT8_ARRAY),
@@ -92,6 +103,17 @@ impl Keys {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_that_lie_close_are_runs() {
+        let runs = |numbers: &[i64]| Keys::Numbers(numbers.to_vec()).runs();
+        let close: Vec<_> = (1..=10).chain(10..=20).chain([i64::MAX]).collect();
+        assert_eq!(runs(&close), Some([vec![1, i64::MAX], vec![20, i64::MAX]]));
+        assert_eq!(runs(&[]), Some([vec![], vec![]]));
+        assert_eq!(runs(&[1, 3, 5, 7, 9, 11, 13, 15, 17]), None);
+        assert_eq!(runs(&[i64::MIN, i64::MAX]), None);
+        assert_eq!(Keys::Names(vec!["1".into()]).runs(), None);
+    }
 
     #[test]
     fn a_time_goes_there_and_back() {

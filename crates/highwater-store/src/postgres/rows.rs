@@ -193,18 +193,28 @@ fn one_of_each<'a>(items: Vec<&'a Item<'a>>) -> (Vec<&'a Item<'a>>, Vec<&'a Item
 impl Rows<'_> {
     /// Which keys have a row already, and how new ones are brought.
     async fn look(&self, items: &[Item<'_>], expected: Expected) -> Sql<Looked> {
-        let keys = self.keys(items.iter());
-        let param = [keys.param()];
         let edges = self.sql.edges.as_ref().filter(|_| expected == Expected::Nothing);
         let edges = edges.filter(|_| items.iter().any(|item| !item.body.edges.is_empty()));
-        let (rows, copy, copy_edges) = try_join3(
-            self.db.query(&self.sql.select_keys, &param),
+        let (there, copy, copy_edges) = try_join3(
+            self.there(items),
             self.db.prepare(&self.sql.copy),
             OptionFuture::from(edges.map(|edges| self.db.prepare(&edges.copy))).map(Option::transpose),
         )
         .await?;
-        let there = rows.iter().map(|row| key_at(&self.sql, row)).collect::<Sql<_>>()?;
         Ok(Looked { there, copy, copy_edges })
+    }
+
+    /// The keys that have a row.
+    async fn there(&self, items: &[Item<'_>]) -> Sql<HashSet<Key>> {
+        let keys = self.keys(items.iter());
+        let rows = match keys.runs() {
+            Some([firsts, lasts]) => {
+                let params = [(&firsts as _, Type::INT8_ARRAY), (&lasts as _, Type::INT8_ARRAY)];
+                self.db.query(&self.sql.select_runs, &params).await?
+            }
+            None => self.db.query(&self.sql.select_keys, &[keys.param()]).await?,
+        };
+        rows.iter().map(|row| key_at(&self.sql, row)).collect()
     }
 
     /// What became of each; no key twice.

@@ -10,6 +10,9 @@ pub(super) struct TableSql {
     pub(super) copy: String,
     /// Those of the keys that have a row.
     pub(super) select_keys: String,
+    /// The keys within runs, by first and last ones: a run of a thousand costs as much as two of its keys. `OFFSET 0` has
+    /// each run looked up by the index, whatever the server thinks of their number.
+    pub(super) select_runs: String,
     /// By keys: the columns in order, then `last_fetched_at`, `last_changed_at`, `row_check`, `etag`.
     pub(super) select: String,
     /// As `select`, and nobody else changes the rows until the end.
@@ -64,6 +67,11 @@ impl TableSql {
                  FROM STDIN BINARY"
             ),
             select_keys: format!("SELECT {key_name} FROM {name} WHERE {key_name} = ANY($1)"),
+            select_runs: format!(
+                "SELECT t.key FROM UNNEST($1, $2) AS run (first, last), LATERAL (
+                    SELECT {key_name} AS key FROM {name} WHERE {key_name} BETWEEN run.first AND run.last OFFSET 0
+                 ) AS t"
+            ),
             select_locked: format!("{select} FOR NO KEY UPDATE"),
             select,
             select_all,
