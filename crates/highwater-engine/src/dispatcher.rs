@@ -16,7 +16,7 @@ use std::{
     sync::Arc,
 };
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, try_join_all};
 use highwater_core::{
     AlertBook, BatchCounts, Event, Failure, FailureKind, KeySet, Lease, Moment, Purpose, SegmentId, Span, Timestamp,
     WorkerId,
@@ -267,11 +267,9 @@ impl Dispatcher {
         } else {
             self.ahead.learn(self.ready.len());
         }
+        let (done, claimed): (Vec<_>, Vec<_>) = claimed.into_iter().partition(|(_, jobs)| jobs.is_empty());
+        try_join_all(done.iter().map(|(work, _)| self.worker.close(work))).await?;
         for (work, jobs) in claimed {
-            if jobs.is_empty() {
-                self.worker.close(&work).await?;
-                continue;
-            }
             self.open.insert(work.lease.segment, work.clone());
             jobs.into_iter().for_each(|job| self.ready.push(work.clone(), job));
         }

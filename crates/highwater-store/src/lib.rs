@@ -3,6 +3,7 @@
 mod blobs;
 mod copy;
 mod error;
+mod execution;
 mod follow;
 mod ledger;
 mod live;
@@ -20,6 +21,7 @@ mod vault;
 pub use blobs::{BlobName, Blobs};
 pub use copy::{Amendment, Cell, Content, CopyProgress, CopyReport, Hold, Row, Scan, TableReport, copy};
 pub use error::{ErrorKind, Result, StoreError};
+pub use execution::Execution;
 pub use follow::{Applied, Columns, FollowStore, Followed, Misderived, Tidings};
 pub use ledger::{Broken, ChainCheck, FIRST_PREV_HASH, LedgerEntry, LedgerLine, payload_text};
 pub use live::{
@@ -30,7 +32,7 @@ pub use mailboxes::{MailboxId, MailboxNote, MailboxRow, MailboxStatus, MailboxSt
 pub use migrations::{Kind, Shape, ShapeColumn};
 pub use moves::MoveProgress;
 pub use postgres::{LeaseClock, PostgresOptions, PostgresStore};
-pub use sqlite::{Durability, Execution, GroupLimits, Mode, OpenOptions, Sharding, SqliteStore};
+pub use sqlite::{Durability, GroupLimits, Mode, OpenOptions, Sharding, SqliteStore};
 pub use store::{
     Claim, Claimed, Close, Closed, Commit, Counts, Download, DownloadNote, ExceptionFilter, Known, Outlook, Page, Plan,
     RunEnd, RunOutcome, RunStart, RunTallies, SHARE_LASTS, ShareAsk, Store, StoredRow, StreamRow, Wanted, WorkerRow,

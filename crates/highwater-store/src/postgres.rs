@@ -90,7 +90,7 @@ use crate::{
 };
 
 pub struct PostgresStore {
-    pool: Pool,
+    pool: Arc<Pool>,
     writer: Writer,
     closer: Closer,
     mode: Mode,
@@ -104,9 +104,9 @@ impl PostgresStore {
     /// Connects, and brings the schema up to date.
     pub async fn open(options: PostgresOptions) -> Result<PostgresStore> {
         let (pool, name) = open::open(&options).await?;
-        let PostgresOptions { mode, clock, group, .. } = options;
-        let (writer, closer, glances) = (Writer::new(group), Closer::default(), Glances::default());
-        Ok(PostgresStore { pool, writer, closer, mode, clock, glances, name })
+        let PostgresOptions { mode, clock, execution, group, .. } = options;
+        let (writer, closer, glances) = (Writer::new(group, execution), Closer::default(), Glances::default());
+        Ok(PostgresStore { pool: Arc::new(pool), writer, closer, mode, clock, glances, name })
     }
 
     async fn to_read(&self, doing: &str) -> Result<(Seat<'_>, Db)> {
@@ -217,7 +217,7 @@ impl Store for PostgresStore {
     fn close(&self, close: Close) -> BoxFuture<'_, Result<Closed>> {
         Box::pin(async move {
             self.check_writable("closing a segment")?;
-            self.closer.submit(&self.pool, close).await
+            self.closer.submit(&self.pool, &self.writer, close).await
         })
     }
 

@@ -51,7 +51,7 @@ use highwater_core::{
     planted::{Bug, planted},
     schema::{SideTable, Table},
 };
-pub use open::{Durability, Execution, GroupLimits, Mode, OpenOptions};
+pub use open::{Durability, GroupLimits, Mode, OpenOptions};
 pub use shards::Sharding;
 
 use self::{

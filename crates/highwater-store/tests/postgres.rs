@@ -15,16 +15,24 @@ mod wear;
 
 use futures_util::future::BoxFuture;
 use highwater_core::planted::{Bug, with_planted};
-use highwater_store::suite::{Lab, frontier, leases, rows};
+use highwater_store::{
+    Execution,
+    suite::{Lab, frontier, leases, rows},
+};
 
 use ground::Ground;
 
 type Case = fn(Lab) -> BoxFuture<'static, ()>;
 
 fn run(case: Case) {
+    run_with(Execution::Blocking, case);
+}
+
+fn run_with(execution: Execution, case: Case) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let ground = Ground::new().await;
+        let mut ground = Ground::new().await;
+        ground.execution = execution;
         case(ground.lab().await).await;
         ground.leave().await;
     });
@@ -36,7 +44,7 @@ highwater_store::store_suite!(run);
 #[test]
 fn planted_bugs_are_found() {
     let found = |bug, case: Case| {
-        let played = || with_planted(Some(bug), || run(case));
+        let played = || with_planted(Some(bug), || run_with(Execution::Inline, case));
         assert!(std::panic::catch_unwind(played).is_err(), "{bug:?} went unnoticed");
     };
     found(Bug::FenceSkipped, |lab| Box::pin(leases::a_late_commit_is_fenced_off(lab)));

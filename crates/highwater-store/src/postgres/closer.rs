@@ -1,20 +1,33 @@
 //! Closings that wait at the same time share a transaction. One caller at a time leads: while it writes, the next ones
 //! gather. A caller may leave at any time; closings it took along unwritten are brought again by their owners.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
-use tokio::sync::{Mutex as AsyncMutex, oneshot};
+use tokio::{
+    sync::{Mutex as AsyncMutex, oneshot},
+    time::sleep,
+};
 
 use super::{
     close::{self, Answers},
     error::{Fault, Sql},
     pool::{Access, Pool, unreachable},
+    writer::Writer,
 };
 use crate::{Close, Closed, ErrorKind, Result};
 
 const DOING: &str = "closing a segment";
 /// Closings of one transaction: more would keep the stream's row for longer than others like to wait.
 const GROUP_MAX: usize = 64;
+/// A closing costs the server as much as storing a hundred and fifty rows, nearly all of it whatever its size. While
+/// rows come in, other segments are about to end: so many are waited for, but not for long.
+const COMPANY: usize = 8;
+const LINGER: Duration = Duration::from_millis(100);
+/// How often it is looked whether rows still come in.
+const NAP: Duration = Duration::from_millis(5);
 /// A closing may meet others at the same rows now and then, not over and over.
 const COLLISIONS_MAX: u32 = 5;
 
@@ -32,7 +45,7 @@ struct Waiting {
 
 impl Closer {
     /// Durable when this returns `Ok`; whole or absent when the caller leaves before.
-    pub(super) async fn submit(&self, pool: &Pool, close: Close) -> Result<Closed> {
+    pub(super) async fn submit(&self, pool: &Pool, writer: &Writer, close: Close) -> Result<Closed> {
         let close = Arc::new(close);
         loop {
             let (reply, mut answer) = oneshot::channel();
@@ -42,6 +55,9 @@ impl Closer {
                 answered = &mut answer => answered,
                 turn = self.leading.lock() => {
                     // Who has just led may have taken this one along.
+                    if answer.is_empty() {
+                        self.gather(writer).await;
+                    }
                     while answer.is_empty() && self.lead(pool).await {}
                     drop(turn);
                     answer.await
@@ -51,6 +67,14 @@ impl Closer {
             if let Ok(answered) = answered {
                 return answered;
             }
+        }
+    }
+
+    async fn gather(&self, writer: &Writer) {
+        let mut patience = LINGER;
+        while writer.is_busy() && !patience.is_zero() && self.with_queue(|queue| queue.len() < COMPANY) {
+            sleep(NAP).await;
+            patience = patience.saturating_sub(NAP);
         }
     }
 

@@ -22,8 +22,7 @@ const DOING: &str = "committing a job";
 /// Two groups may hit upon the same rows now and then, not over and over.
 pub(super) const COLLISIONS_MAX: u32 = 5;
 
-/// Writes the jobs and answers all of them. Whoever leaves in the middle leaves the others unanswered: they bring their
-/// jobs again.
+/// Writes the jobs and answers all of them. Broken off in the middle, it leaves them unanswered: they are brought again.
 pub(super) async fn write(pool: &Pool, mut group: Vec<Waiting>) {
     group.retain(|waiting| !waiting.reply.is_closed());
     let (sound, refused): (Vec<_>, Vec<_>) =

@@ -10,7 +10,7 @@ use super::{
     pool::{Begin, Pool, quoted},
 };
 use crate::{
-    ErrorKind, GroupLimits, Mode, Result, StoreError,
+    ErrorKind, Execution, GroupLimits, Mode, Result, StoreError,
     copy::is_unfinished,
     migrations::{self, Applied},
 };
@@ -22,6 +22,7 @@ pub struct PostgresOptions {
     pub url: String,
     pub mode: Mode,
     pub clock: LeaseClock,
+    pub execution: Execution,
     pub group: GroupLimits,
     /// Two write rows; the others are for claims, closings, heartbeats and readers, none of which waits long. More
     /// would only cost the server memory: a process has few things to ask at once.
@@ -47,6 +48,7 @@ impl PostgresOptions {
             url: url.into(),
             mode: Mode::ReadWrite,
             clock: LeaseClock::Server,
+            execution: Execution::Blocking,
             group: GroupLimits::default(),
             connections: CONNECTIONS,
         }

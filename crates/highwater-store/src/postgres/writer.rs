@@ -1,11 +1,11 @@
 //! Group commit without a task of its own: callers queue jobs, and whoever leads writes for all that have gathered. Two
-//! may lead at a time, so that one group is sent while another waits for the disk. A caller may leave at any time; jobs
-//! it took along unwritten are brought again by their owners.
+//! may lead at a time, so that one group is sent while another waits for the disk. A caller may leave at any time: jobs it
+//! took along are written all the same, or brought again by their owners.
 
 use std::{
     collections::{BTreeSet, VecDeque},
     pin::pin,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -21,7 +21,7 @@ use super::{
     job::Job,
     pool::Pool,
 };
-use crate::{GroupLimits, LiveCommitted, Result, rules::size_of};
+use crate::{Execution, GroupLimits, LiveCommitted, Result, rules::size_of};
 
 /// Busy workers finish a job every few milliseconds; a lone writer loses no more than this.
 const QUIET: Duration = Duration::from_millis(5);
@@ -44,6 +44,7 @@ pub(super) struct Writer {
     /// One leader at a time waits for company.
     gathering: AsyncMutex<()>,
     limits: GroupLimits,
+    execution: Execution,
 }
 
 #[derive(Default)]
@@ -62,7 +63,7 @@ struct Weight {
 }
 
 impl Writer {
-    pub(super) fn new(limits: GroupLimits) -> Self {
+    pub(super) fn new(limits: GroupLimits, execution: Execution) -> Self {
         Writer {
             queue: Mutex::default(),
             arrived: Notify::new(),
@@ -71,11 +72,12 @@ impl Writer {
             leaders: Semaphore::new(LEADERS),
             gathering: AsyncMutex::new(()),
             limits,
+            execution,
         }
     }
 
     /// Durable when this returns `Ok`; whole or absent when the caller leaves before.
-    pub(super) async fn submit(&self, pool: &Pool, job: Job) -> Result<LiveCommitted> {
+    pub(super) async fn submit(&self, pool: &Arc<Pool>, job: Job) -> Result<LiveCommitted> {
         let _room = self.room.acquire().await.expect("the semaphore is never closed");
         loop {
             let (reply, mut answer) = oneshot::channel();
@@ -100,7 +102,7 @@ impl Writer {
     }
 
     /// Writes groups until the leader's own job is among them, or in the hands of the other leader.
-    async fn lead(&self, pool: &Pool, ticket: u64) {
+    async fn lead(&self, pool: &Arc<Pool>, ticket: u64) {
         loop {
             let turn = self.gathering.lock().await;
             if !self.with_queue(|queue| queue.holds(ticket)) {
@@ -117,8 +119,15 @@ impl Writer {
             }
             let _hold = Hold { writer: self, segments: group.iter().filter_map(segment_of).collect() };
             drop(turn);
-            group::write(pool, group).await;
+            let pool = pool.clone();
+            // To spell a thousand rows takes milliseconds, in which the thread that fetches would fetch nothing.
+            self.execution.carry(async move { group::write(&pool, group).await }).await;
         }
+    }
+
+    /// Whether rows are being written, or wait to be.
+    pub(super) fn is_busy(&self) -> bool {
+        self.leaders.available_permits() < LEADERS || self.with_queue(|queue| !queue.waiting.is_empty())
     }
 
     async fn gather(&self) {

@@ -1,14 +1,11 @@
 //! Opening a database file: what is asked for, the settings of a connection, and the schema.
 
 use std::{
-    future::pending,
-    panic::resume_unwind,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, config::DbConfig};
-use tokio::task::{JoinError, spawn_blocking};
 
 use super::{
     copy,
@@ -16,7 +13,7 @@ use super::{
     shards::{self, Sharding},
 };
 use crate::{
-    ErrorKind, Result, StoreError,
+    ErrorKind, Execution, Result, StoreError,
     copy::is_unfinished,
     migrations::{self, Applied},
 };
@@ -42,28 +39,6 @@ pub enum Mode {
     CopySource,
     /// As `ReadWrite`, and the only way into a copy that is not finished.
     CopyTarget,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Execution {
-    /// SQL runs on the runtime's threads for blocking work.
-    Blocking,
-    /// SQL runs where it is called, so that a simulation stays on one thread and repeats itself exactly.
-    Inline,
-}
-
-impl Execution {
-    pub(super) async fn run<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> T {
-        match self {
-            Execution::Inline => work(),
-            Execution::Blocking => match spawn_blocking(work).await.map_err(JoinError::try_into_panic) {
-                Ok(done) => done,
-                Err(Ok(panic)) => resume_unwind(panic),
-                // The runtime is shutting down: nobody waits for this any more.
-                Err(Err(_cancelled)) => pending().await,
-            },
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,12 +8,8 @@ use std::{
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
-use super::{
-    error::Sql,
-    open::{self, Execution},
-    shards::Shards,
-};
-use crate::Result;
+use super::{error::Sql, open, shards::Shards};
+use crate::{Execution, Result};
 
 /// Each has its own page cache.
 const READERS_MAX: usize = 3;

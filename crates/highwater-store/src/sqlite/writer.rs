@@ -18,10 +18,10 @@ use tokio::{
 use super::{
     error::Sql,
     group::{self, Operation, Task},
-    open::{Execution, GroupLimits},
+    open::GroupLimits,
     session::Session,
 };
-use crate::{ErrorKind, Result, StoreError};
+use crate::{ErrorKind, Execution, Result, StoreError};
 
 /// Busy workers finish a job every few milliseconds. Groups of a thousand rows write a third of the pages that groups of
 /// three hundred do, so a gap this long is waited for, and a lone writer loses no more than this.

@@ -6,11 +6,12 @@ use std::sync::{
 };
 
 use futures_util::future::BoxFuture;
-use highwater_store::{LeaseClock, PostgresOptions, PostgresStore, suite::Lab};
+use highwater_store::{Execution, LeaseClock, PostgresOptions, PostgresStore, suite::Lab};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage, types::Type};
 
 pub(crate) struct Ground {
     pub(crate) url: String,
+    pub(crate) execution: Execution,
     pub(crate) beside: Arc<Client>,
     schema: String,
 }
@@ -23,11 +24,11 @@ impl Ground {
         let beside = connect(&server).await;
         beside.batch_execute(&format!("DROP SCHEMA IF EXISTS {schema} CASCADE")).await.unwrap();
         let url = format!("{server}{}schema={schema}", if server.contains('?') { "&" } else { "?" });
-        Ground { url, beside: Arc::new(beside), schema }
+        Ground { url, execution: Execution::Blocking, beside: Arc::new(beside), schema }
     }
 
     pub(crate) fn options(&self) -> PostgresOptions {
-        PostgresOptions { clock: LeaseClock::Caller, ..PostgresOptions::new(&self.url) }
+        PostgresOptions { clock: LeaseClock::Caller, execution: self.execution, ..PostgresOptions::new(&self.url) }
     }
 
     pub(crate) async fn store(&self) -> PostgresStore {
