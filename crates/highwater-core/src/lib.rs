@@ -17,6 +17,7 @@ pub mod planted;
 mod record;
 mod retry;
 pub mod schema;
+pub mod search;
 mod segment;
 mod span;
 mod split;
