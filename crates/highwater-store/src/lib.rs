@@ -12,6 +12,7 @@ mod migrations;
 mod moves;
 mod postgres;
 mod rules;
+mod search;
 mod sqlite;
 mod store;
 #[cfg(feature = "suite")]
@@ -31,8 +32,9 @@ pub use live::{
 pub use mailboxes::{MailboxId, MailboxNote, MailboxRow, MailboxStatus, MailboxStore};
 pub use migrations::{Kind, Shape, ShapeColumn};
 pub use moves::MoveProgress;
-pub use postgres::{LeaseClock, PostgresOptions, PostgresStore};
-pub use sqlite::{Durability, GroupLimits, Mode, OpenOptions, Sharding, SqliteStore};
+pub use postgres::{LeaseClock, PostgresIndex, PostgresOptions, PostgresStore};
+pub use search::{Collection, Document, Found, Hit, Indexing, Opening, SearchIndex, TextRow, TextStore, Texts};
+pub use sqlite::{Durability, GroupLimits, Mode, OpenOptions, Sharding, SqliteIndex, SqliteStore};
 pub use store::{
     Claim, Claimed, Close, Closed, Commit, Counts, Download, DownloadNote, ExceptionFilter, Known, Outlook, Page, Plan,
     RunEnd, RunOutcome, RunStart, RunTallies, SHARE_LASTS, ShareAsk, Store, StoredRow, StreamRow, Wanted, WorkerRow,

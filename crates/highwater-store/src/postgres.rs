@@ -51,6 +51,7 @@ mod rewrite;
 mod roles;
 mod rows;
 mod runs;
+mod search;
 mod segments;
 mod settle;
 mod sides;
@@ -59,6 +60,7 @@ mod streams;
 mod table;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod tls;
 mod windows;
 mod writer;
@@ -73,6 +75,7 @@ use highwater_core::{
     schema::{SideTable, Table},
 };
 pub use open::{LeaseClock, PostgresOptions};
+pub use search::PostgresIndex;
 
 use self::{
     claim::{Abandoned, Glances},

@@ -31,6 +31,7 @@ mod rescans;
 mod roles;
 mod rows;
 mod runs;
+mod search;
 mod segments;
 mod session;
 mod shards;
@@ -39,6 +40,7 @@ mod streams;
 mod table;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod windows;
 mod writer;
 
@@ -52,6 +54,7 @@ use highwater_core::{
     schema::{SideTable, Table},
 };
 pub use open::{Durability, GroupLimits, Mode, OpenOptions};
+pub use search::SqliteIndex;
 pub use shards::Sharding;
 
 use self::{

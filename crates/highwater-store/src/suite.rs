@@ -25,19 +25,23 @@ pub mod roles;
 pub mod rows;
 pub mod scene;
 pub mod scopes;
+pub mod searching;
 pub mod sides;
 mod tables;
+pub mod texts;
 pub mod upgraded;
 pub mod windows;
 
 pub use scene::{Lab, Scene};
+pub use searching::Library;
 pub use tables::{ITEMS, USERS, item, mail, user};
 
 macro_rules! cases {
-    (($d:tt) $($module:ident: $($name:ident)+;)+) => {
-        /// One test for each case: `store_suite!(run)`, where `run` takes a case and gives it a fresh [`Lab`].
+    (($d:tt) $suite:ident $($module:ident: $($name:ident)+;)+) => {
+        /// One test for each case: `store_suite!(run)`, where `run` takes a case and gives it a fresh [`Lab`]; those of
+        /// `search_suite!` take a [`Library`].
         #[macro_export]
-        macro_rules! store_suite {
+        macro_rules! $suite {
             ($d run:path) => {
                 $($(
                     #[test]
@@ -50,7 +54,24 @@ macro_rules! cases {
     };
 }
 
-cases! { ($)
+cases! { ($) search_suite
+    searching:
+        words_phrases_beginnings_and_fields_are_found_alike
+        any_query_is_answered
+        what_changed_or_went_is_found_as_it_is_now
+        what_is_indexed_is_listed_in_the_order_of_its_keys
+        a_text_of_any_size_and_script_is_indexed
+        hits_are_bounded_and_the_best_and_latest_go_first
+        two_who_index_the_same_do_it_once
+        an_index_is_begun_anew
+        an_index_that_is_not_there_is_not_made_by_who_only_asks;
+    texts:
+        checks_are_those_of_the_rows
+        texts_come_whole_wherever_they_lie
+        large_texts_come_a_few_at_a_time;
+}
+
+cases! { ($) store_suite
     accounts:
         a_closed_gate_outlives_the_process
         shares_are_given_back_by_leaving_or_dying

@@ -10,6 +10,8 @@ mod doors;
 mod ground;
 #[path = "postgres/mail.rs"]
 mod mail;
+#[path = "postgres/search.rs"]
+mod search;
 #[path = "postgres/wear.rs"]
 mod wear;
 

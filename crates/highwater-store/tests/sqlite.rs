@@ -7,8 +7,8 @@ use std::{future::Future, path::Path, sync::Arc};
 use futures_util::future::BoxFuture;
 use highwater_core::planted::{Bug, with_planted};
 use highwater_store::{
-    Durability, Execution, OpenOptions, Sharding, SqliteStore,
-    suite::{Lab, Scene, frontier, item, leases, rows, scene::at},
+    Durability, Execution, OpenOptions, Result, SearchIndex, Sharding, SqliteIndex, SqliteStore,
+    suite::{Lab, Library, Scene, frontier, item, leases, rows, scene::at},
 };
 use proptest::prelude::*;
 use rusqlite::{Connection, types::ValueRef};
@@ -35,6 +35,37 @@ mod sharded {
         super::run_with(super::Execution::Inline, super::Sharding::Year, case);
     }
     highwater_store::store_suite!(run);
+}
+
+mod searching {
+    fn run(case: super::SearchCase) {
+        super::search(super::Sharding::None, case);
+    }
+    highwater_store::search_suite!(run);
+}
+
+mod searching_shards {
+    fn run(case: super::SearchCase) {
+        super::search(super::Sharding::Year, case);
+    }
+    highwater_store::search_suite!(run);
+}
+
+type SearchCase = fn(Library) -> BoxFuture<'static, ()>;
+
+fn search(sharding: Sharding, case: SearchCase) {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("store.db");
+    let execution = Execution::Inline;
+    let options = OpenOptions { execution, durability: Durability::Off, sharding, ..OpenOptions::new(&path) };
+    let store = Arc::new(SqliteStore::open(options).unwrap());
+    let index = move |opening| -> BoxFuture<'static, Result<Arc<dyn SearchIndex>>> {
+        let index = SqliteIndex::open(&path, opening, execution);
+        Box::pin(async move { Ok(Arc::new(index?) as Arc<dyn SearchIndex>) })
+    };
+    let lab = Lab { store: store.clone(), query: Box::new(|_| Box::pin(async { Vec::new() })) };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(case(Library { lab, texts: store, index: Box::new(index) }));
 }
 
 fn run<F: Future<Output = ()>>(execution: Execution, case: impl FnOnce(Lab) -> F) {

@@ -191,7 +191,7 @@ pub(super) fn columns(
     Ok(found)
 }
 
-fn add_texts(columns: &[&str], values: &mut [Value], texts: Option<[Value; 2]>) {
+pub(super) fn add_texts(columns: &[&str], values: &mut [Value], texts: Option<[Value; 2]>) {
     for (name, text) in TEXTS.iter().zip(texts.into_iter().flatten()) {
         if let Some(place) = columns.iter().position(|column| column == name) {
             values[place] = text;
