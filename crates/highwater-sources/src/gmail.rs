@@ -14,6 +14,7 @@ mod quota;
 mod raw;
 mod reply;
 mod schema;
+mod search;
 mod threads;
 
 use std::{collections::BTreeMap, future::pending, time::Duration};
@@ -37,6 +38,7 @@ pub use policy::{Kind as MailKind, Policy};
 pub use quota::Quota;
 pub use raw::{NotBase64, decode as decode_raw};
 pub use schema::{ALL_MESSAGES, ATTACHMENTS};
+pub use search::searched;
 
 use self::{
     listing::{Listed, Which},
@@ -107,6 +109,7 @@ fn is_passing(kind: FailureKind) -> bool {
 /// reason.
 const RENEWALS: u32 = 3;
 
+const STREAM: &str = "messages";
 /// Long listings are cut in two.
 const PAGES_MAX: u32 = 20;
 /// A mailbox so small is listed at once.
@@ -316,7 +319,7 @@ fn slice(total: i64, seconds: i64) -> u64 {
 
 fn stream(table: &'static Table) -> StreamSpec {
     StreamSpec {
-        name: "messages".parse().expect("a plain word is a name"),
+        name: STREAM.parse().expect("a plain word is a name"),
         axis: "seconds",
         origin: Position(0),
         table,

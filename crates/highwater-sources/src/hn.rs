@@ -9,6 +9,7 @@ mod item;
 mod live;
 mod members;
 mod schema;
+mod search;
 mod streams;
 mod tags;
 mod user;
@@ -20,6 +21,7 @@ use http::StatusCode;
 use crate::{
     Answer, Call, Decoding, Discovered, Fetched, Gateway, GatewayError, Live, Request, Response, Source, StreamSpec,
 };
+pub use search::searched;
 use streams::Kind;
 use tags::Marks;
 

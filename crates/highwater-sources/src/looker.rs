@@ -13,6 +13,7 @@ mod permissions;
 mod references;
 mod reply;
 mod schema;
+mod search;
 mod session;
 mod walking;
 
@@ -30,6 +31,7 @@ use highwater_core::{
 use http::StatusCode;
 
 pub use kinds::{Kind, kind_names};
+pub use search::searched;
 pub use session::ApiKey;
 
 use self::{
