@@ -1,5 +1,6 @@
 //! The command line as typed: parsing touches nothing.
 
+mod search;
 mod spelling;
 
 use std::{fmt, net::SocketAddr, path::PathBuf, str::FromStr};
@@ -7,6 +8,8 @@ use std::{fmt, net::SocketAddr, path::PathBuf, str::FromStr};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use highwater_core::Timestamp;
 use highwater_engine::Sample;
+
+pub(crate) use search::SearchArgs;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -38,6 +41,7 @@ Examples:
   highwater serve                    stay current from then on
   highwater status                   how far is it
   highwater verify hn                compare with the remote and prove it
+  highwater search 'rust compiler'   find it in what is mirrored
 
 Exit codes:
   0 done and complete      1 failed      2 bad usage or configuration
@@ -91,6 +95,9 @@ pub(crate) enum Command {
     /// List, show and replay what could not be mirrored
     #[command(name = "dead-letters", after_help = DEAD_LETTER_EXAMPLES)]
     DeadLetters(DeadLetterArgs),
+    /// Find words in what is mirrored
+    #[command(after_help = search::EXAMPLES)]
+    Search(SearchArgs),
     /// Show the record of what was done, or check its chain
     Ledger(LedgerArgs),
     /// Move a mirror from one store to another

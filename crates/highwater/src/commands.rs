@@ -6,6 +6,7 @@ mod dead_letters;
 mod demo;
 mod init;
 mod ledger;
+mod search;
 mod serve;
 mod simulate;
 mod status;
@@ -28,6 +29,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Status(args) => status::run(global, &args).await,
         Command::Verify(args) => verify::run(global, &args).await,
         Command::DeadLetters(args) => dead_letters::run(global, args.verb).await,
+        Command::Search(args) => search::run(global, &args).await,
         Command::Ledger(args) => ledger::run(global, &args).await,
         Command::Store(args) => store::run(global, args.verb).await,
         Command::Simulate(args) => simulate::run(global, &args).await,

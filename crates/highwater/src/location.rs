@@ -6,7 +6,8 @@ use std::{
 };
 
 use highwater_store::{
-    Content, ErrorKind, Mode, OpenOptions, PostgresOptions, PostgresStore, Sharding, SqliteStore, Store, StoreError,
+    Content, ErrorKind, Execution, Mode, OpenOptions, Opening, PostgresIndex, PostgresOptions, PostgresStore,
+    SearchIndex, Sharding, SqliteIndex, SqliteStore, Store, StoreError, TextStore,
 };
 
 use crate::{
@@ -70,6 +71,27 @@ impl Location {
             Location::Postgres(url) => {
                 let store = PostgresStore::open(PostgresOptions { mode, ..PostgresOptions::new(url) }).await;
                 Ok(Box::new(store.map_err(|error| postgres_trouble(&error))?))
+            }
+        }
+    }
+
+    /// To be read, with its index of words.
+    pub(crate) async fn open_search(
+        &self,
+        opening: Opening,
+    ) -> Result<(Box<dyn TextStore>, Box<dyn SearchIndex>), Trouble> {
+        match self {
+            Location::Sqlite(path) => {
+                let store = SqliteStore::open(OpenOptions::read_only(path));
+                let store = store.map_err(|error| self.trouble(&error))?;
+                let index = SqliteIndex::open(path, opening, Execution::Blocking);
+                Ok((Box::new(store), Box::new(index.map_err(index_trouble)?)))
+            }
+            Location::Postgres(url) => {
+                let store = PostgresStore::open(PostgresOptions::read_only(url)).await;
+                let store = store.map_err(|error| self.trouble(&error))?;
+                let index = PostgresIndex::open(url, opening).await;
+                Ok((Box::new(store), Box::new(index.map_err(index_trouble)?)))
             }
         }
     }
@@ -155,6 +177,20 @@ fn postgres_trouble(error: &StoreError) -> Trouble {
         ErrorKind::CannotOpen | ErrorKind::Unreachable => {
             trouble.hint("check store.url, or --store, and that the server runs")
         }
+        _ => trouble,
+    }
+}
+
+/// The store itself could be read.
+pub(crate) fn index_trouble(error: StoreError) -> Trouble {
+    let trouble = Trouble::new(exit_of(error.kind), highwater_engine::describe(&error));
+    match error.kind {
+        ErrorKind::CannotOpen => trouble.hint(
+            "a search keeps its index beside the store, and must be allowed to write there: to the folder of the file, or \
+             to make tables in the schema; --as-is searches what is indexed already",
+        ),
+        ErrorKind::Full => trouble.hint("make room, then search again: it goes on where it was"),
+        ErrorKind::Corrupt => trouble.hint("search without --as-is: a damaged index is made again"),
         _ => trouble,
     }
 }

@@ -2,6 +2,7 @@
 //! elsewhere.
 
 mod copy;
+mod index;
 mod line;
 mod moves;
 
@@ -20,6 +21,7 @@ use highwater_engine::Engine;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 pub(crate) use copy::draw as draw_copy;
+pub(crate) use index::draw as draw_index;
 pub(crate) use line::Line;
 pub(crate) use moves::draw as draw_moves;
 

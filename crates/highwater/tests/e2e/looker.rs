@@ -7,5 +7,6 @@ mod doors;
 mod faults;
 mod kill;
 mod mirror;
+mod search;
 mod strange;
 mod sync;

@@ -9,6 +9,7 @@ mod letters;
 mod memory;
 mod mirror;
 mod proof;
+mod search;
 mod secrets;
 mod shards;
 mod standing;

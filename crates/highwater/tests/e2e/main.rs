@@ -15,6 +15,7 @@ mod outage;
 mod postgres;
 mod ranges;
 mod restart;
+mod search;
 mod serve;
 mod signals;
 mod support;

@@ -70,7 +70,7 @@ fn a_database_from_the_future_is_left_alone() {
     home.run(&["sync", "hn"]).exits(0);
     let path = home.path("highwater.db");
     Database::meddle(&path, "INSERT INTO highwater_schema (version, name, checksum) VALUES (9999, 'later', 'x')");
-    for args in [&["sync", "hn"][..], &["status"], &["verify", "hn"], &["ledger"]] {
+    for args in [&["sync", "hn"][..], &["status"], &["verify", "hn"], &["ledger"], &["search", "word"]] {
         home.run(args).exits(2).complains(&["version 9999", "newer"]);
     }
     home.write("highwater.db", "this is no database, and no highwater should write over it");
@@ -100,6 +100,8 @@ fn global_flags_stand_before_or_after_the_command_and_json_stands_alone() {
         &["verify", "--store", "--json"],
         &["dead-letters", "list", "--json"],
         &["ledger", "--verify", "--json"],
+        &["search", "word", "--json"],
+        &["--json", "search", "word"],
         &["dead-letters", "replay", "--json"],
         &["dead-letters", "replay", "--now", "--json"],
     ] {
