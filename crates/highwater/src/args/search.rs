@@ -7,13 +7,14 @@ Examples:
   highwater search invoice march                   both words, anywhere
   highwater search '\"quarterly report\" -draft'     a phrase, and a word that must not be there
   highwater search 'rust OR zig compil*'           one of two words, and the beginning of a third
-  highwater search from:ann subject:budget         mail by its people and subject; also to:, title:, by:
+  highwater search from:ann subject:budget         mail by people and subject; also to:, by:, title:
   highwater search dropbox --source hn --limit 5   in one source, the best five
 
-Put a query with quotes, * or -word into single quotes. Case and accents make no difference. Of mail the
-subject, people, text and names of attachments are searched, of Hacker News titles, texts, addresses and
-authors, of Looker names and descriptions. Before it searches, it brings its index up to date with the
-mirror: the first time that takes a while. A sync or a service may run meanwhile.";
+Put a query with quotes, * or -word into single quotes. Case and accents make no difference.
+Of mail the subject, people, text and names of attachments are searched, of Hacker News titles,
+texts, addresses and authors, of Looker names and descriptions. Before it searches, it brings its
+index up to date with the mirror: the first time that takes a while. A sync or a service may run
+meanwhile.";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SearchArgs {
