@@ -10,7 +10,7 @@ mod tokens;
 
 pub use document::Words;
 pub use query::{BadQuery, Query, Term};
-pub use snippet::{Piece, cleaned, marked, snippet};
+pub use snippet::{Piece, brief, cleaned, marked, snippet};
 pub use spec::{Beside, Entry, Searchable, TEXT_MAX};
 pub use tokens::{Token, tokens};
 

@@ -2,8 +2,8 @@
 
 use mail_parser::decoders::html::add_html_token;
 
-/// What is within is not shown.
-const HIDDEN: [&str; 5] = ["script", "style", "head", "template", "title"];
+/// What is within is not shown. Not `head`, which need not be closed: what is in it are these.
+const HIDDEN: [&str; 4] = ["script", "style", "template", "title"];
 /// What does not end a word. All other tags do: cells of a table must not grow together.
 const INLINE: [&str; 24] = [
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "ins", "kbd",
@@ -92,6 +92,7 @@ mod tests {
         assert_eq!(words("one<p>two<br>thr<b>ee</b><td>4</td><td>5</td>"), "one two three 4 5");
         assert_eq!(words("<div title=\"no\">yes</div><!-- no > no --><SCRIPT>no</b></Script >also"), "yes also");
         assert_eq!(words("<head><title>no</title></head>body"), "body");
+        assert_eq!(words("<html><head><meta charset=utf-8><body>kept"), "kept");
         assert_eq!(words("<style>never closed"), "");
     }
 

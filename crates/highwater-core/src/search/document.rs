@@ -76,11 +76,14 @@ struct Gathering {
 impl Gathering {
     /// Texts of one field do not touch each other either.
     fn add(&mut self, field: Field, text: &str) {
+        if self.is_full(field) {
+            return;
+        }
         if self.counts[field as usize] > 0 {
             self.put(field, GAP);
         }
         for token in tokens(text) {
-            if self.counts[field as usize] >= words_max(field) || self.bytes >= BYTES_MAX {
+            if self.is_full(field) {
                 return;
             }
             if self.has_room(&token.word) {
@@ -89,6 +92,10 @@ impl Gathering {
                 self.put(field, GAP);
             }
         }
+    }
+
+    fn is_full(&self, field: Field) -> bool {
+        self.counts[field as usize] >= words_max(field) || self.bytes >= BYTES_MAX
     }
 
     fn has_room(&mut self, word: &str) -> bool {
@@ -136,6 +143,8 @@ mod tests {
         let places = found.places();
         let last = places.iter().flat_map(|(_, places)| places).map(|(place, _)| *place).max();
         assert!(last.is_some_and(|last| (15_000..16_383).contains(&last)), "{last:?}");
+        let many = words(&[(Field::Addressee, "ann"); 20_000]);
+        assert!(many.field(Field::Addressee).split(' ').count() <= words_max(Field::Addressee) + 1);
         let the = places.iter().find(|(word, _)| *word == "the").map(|(_, places)| places.len());
         assert_eq!(the, Some(PLACES_MAX as usize));
         let wide: String = (0..100_000).map(|n| format!("{n}{} ", "\u{1d400}".repeat(70))).collect();

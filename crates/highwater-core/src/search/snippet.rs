@@ -30,11 +30,16 @@ pub fn snippet<'a>(query: &Query, texts: impl Iterator<Item = &'a str>) -> Vec<P
     first.map_or_else(Vec::new, |text| cut(&text, 0, &[]))
 }
 
-/// The whole of a short text.
+/// A short text from its beginning.
 pub fn marked(query: &Query, text: &str) -> Vec<Piece> {
     let text = cleaned(text);
     let matches = matches(query, &text);
-    pieces(&text, 0, text.len(), &matches)
+    cut(&text, 0, &matches)
+}
+
+/// As much of a text as is shown of anything.
+pub fn brief(text: &str) -> String {
+    cut(&cleaned(text), 0, &[]).into_iter().map(|piece| piece.text).collect()
 }
 
 /// On one line: what a terminal could take for a command or for an order to write backwards is left out.
@@ -153,6 +158,13 @@ mod tests {
     }
 
     #[test]
+    fn what_is_long_is_cut() {
+        assert_eq!(brief("A short\ttitle"), "A short title");
+        let long = brief(&"word ".repeat(10_000));
+        assert!(long.ends_with("word …") && long.chars().count() < LENGTH + 10, "{long}");
+    }
+
+    #[test]
     fn nothing_steers_a_terminal() {
         let hostile = "a\u{1b}[31mred\u{9b}2J\u{202e}txt\u{7}\0\u{200f} b\u{feff}c";
         assert_eq!(cleaned(hostile), "a [31mred 2Jtxt bc");
@@ -164,7 +176,8 @@ mod tests {
         fn any_text_is_cut_where_characters_end(text in any::<String>(), word in "[a-z0-9]{1,3}") {
             let query = format!("{word}*").parse().unwrap();
             let all: String = marked(&query, &text).into_iter().map(|piece| piece.text).collect();
-            prop_assert_eq!(all, cleaned(&text));
+            prop_assert_eq!(&all, &brief(&text));
+            prop_assert!(cleaned(&text).starts_with(all.trim_end_matches(" …")));
             prop_assert!(!snippet(&query, [text.as_str()].into_iter()).iter().any(|piece| piece.text.contains(char::is_control)));
         }
     }

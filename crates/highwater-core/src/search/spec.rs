@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use super::Field;
 use crate::{Timestamp, Value};
 
-/// Of a column of text so many characters are looked at. More than is indexed of it, in any language.
+/// Of a column of text so many characters are looked at: more than is indexed of a text, if not of HTML with pictures in it.
 pub const TEXT_MAX: usize = 1_000_000;
 
 /// What is read of each row of a table, and what becomes of it.
