@@ -27,7 +27,7 @@ pub trait TextStore: Store {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
-    /// In any order; none of a key that has no row.
+    /// In any order; none of a key that has no row, or whose texts are lost.
     pub rows: Vec<TextRow>,
     /// How many of the keys were looked at; never none.
     pub looked_at: usize,

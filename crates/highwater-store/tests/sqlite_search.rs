@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
-use std::{fs, path::PathBuf};
+use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
 use highwater_store::{ErrorKind, Execution, OpenOptions, Opening, Result, SqliteIndex, SqliteStore};
 use rusqlite::Connection;
@@ -70,12 +70,21 @@ fn a_database_of_somebody_else_is_left_alone() {
     assert_eq!(theirs, 7);
 }
 
-#[cfg(unix)]
 #[test]
-fn who_may_not_read_the_store_may_not_read_its_words() {
-    use std::os::unix::fs::PermissionsExt;
+fn who_may_read_the_store_may_read_its_words_and_nobody_else() {
+    for (store, index) in [(0o600, 0o600), (0o640, 0o640), (0o444, 0o644)] {
+        let desk = Desk::new();
+        fs::set_permissions(&desk.store, fs::Permissions::from_mode(store)).unwrap();
+        drop(desk.open(Opening::Refresh).unwrap());
+        assert_eq!(fs::metadata(&desk.file).unwrap().permissions().mode() & 0o777, index, "{store:o}");
+    }
+}
+
+#[test]
+fn an_index_can_be_read_where_nothing_can_be_written() {
     let desk = Desk::new();
-    fs::set_permissions(&desk.store, fs::Permissions::from_mode(0o600)).unwrap();
     drop(desk.open(Opening::Refresh).unwrap());
-    assert_eq!(fs::metadata(&desk.file).unwrap().permissions().mode() & 0o777, 0o600);
+    let journal = "PRAGMA journal_mode";
+    let mode: String = Connection::open(&desk.file).unwrap().query_row(journal, [], |row| row.get(0)).unwrap();
+    assert_ne!(mode, "wal", "a reader would have to make files beside it");
 }

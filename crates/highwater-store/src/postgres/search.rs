@@ -27,6 +27,9 @@ use crate::{Collection, Found, Indexing, Mode, Opening, Page, PostgresOptions, R
 /// One is asked at a time.
 const CONNECTIONS: usize = 2;
 
+/// A word that is everywhere takes long to rank, a thousand long texts take long to enter, and others may be at it.
+const UNHURRIED: &str = "SET LOCAL statement_timeout = '10min'; SET LOCAL lock_timeout = '10min'";
+
 pub struct PostgresIndex {
     pool: Pool,
 }

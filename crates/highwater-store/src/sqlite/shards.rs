@@ -97,6 +97,14 @@ pub(super) struct Shards {
     is_missing: bool,
 }
 
+/// Where the texts of a message are.
+pub(super) enum Lying {
+    InRow,
+    InShard([Value; 2]),
+    /// Not where its place says.
+    Lost,
+}
+
 #[derive(Clone, Copy)]
 enum Access {
     Read,
@@ -191,12 +199,20 @@ impl Shards {
         })
     }
 
-    /// The texts of a message, if they do not lie in its row.
+    /// The texts of a message, if they do not lie in its row; empty if they are lost.
     pub(super) fn texts_of(&mut self, db: &Connection, id: &str) -> Sql<Option<[Value; 2]>> {
-        let Some(shard) = places::of(db, id)? else { return Ok(None) };
+        Ok(match self.find_texts(db, id)? {
+            Lying::InRow => None,
+            Lying::InShard(texts) => Some(texts),
+            Lying::Lost => Some([Value::Null, Value::Null]),
+        })
+    }
+
+    pub(super) fn find_texts(&mut self, db: &Connection, id: &str) -> Sql<Lying> {
+        let Some(shard) = places::of(db, id)? else { return Ok(Lying::InRow) };
         let texts = self.within(db, shard, |file| parts::texts_in(file, id))?;
         self.is_missing |= texts.is_none();
-        Ok(Some(texts.unwrap_or([Value::Null, Value::Null])))
+        Ok(texts.map_or(Lying::Lost, Lying::InShard))
     }
 
     /// The row of bytes of a message that lies there.

@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 use super::{
     error::Sql,
     follow::{add_texts, bounds, within},
-    shards::{Shards, TEXTS, is_mail},
+    shards::{Lying, Shards, TEXTS, is_mail},
     table::{KeyParam, value_of},
 };
 use crate::{
@@ -69,7 +69,12 @@ fn text_row(
     let values = kinds.iter().enumerate().map(|(place, kind)| Ok(value_of(*kind, row.get_ref(place)?)));
     let mut values = values.collect::<rusqlite::Result<Vec<_>>>()?;
     if is_mail(table) && searchable.columns.iter().any(|name| TEXTS.contains(name)) {
-        add_texts(searchable.columns, &mut values, shards.texts_of(db, &row_key.to_string())?);
+        match shards.find_texts(db, &row_key.to_string())? {
+            Lying::InRow => {}
+            Lying::InShard(texts) => add_texts(searchable.columns, &mut values, Some(texts)),
+            // Indexed without its text, it would be taken for done when that is back.
+            Lying::Lost => return Ok(None),
+        }
     }
     let values = values.into_iter().map(shortened).collect();
     Ok(Some(TextRow { key: key.clone(), values, beside: beside(db, searchable, &row_key)? }))

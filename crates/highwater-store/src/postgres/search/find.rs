@@ -4,7 +4,10 @@ use futures_util::future::{try_join, try_join3};
 use highwater_core::search::{Query, Term};
 use tokio_postgres::{Row, types::Type};
 
-use super::amend::{key_at, weight};
+use super::{
+    UNHURRIED,
+    amend::{key_at, weight},
+};
 use crate::{
     Collection, Found, Hit,
     postgres::{
@@ -13,9 +16,6 @@ use crate::{
         link::{Db, Param},
     },
 };
-
-/// A word that is everywhere takes long to rank.
-const UNHURRIED: &str = "SET LOCAL statement_timeout = '10min'";
 
 pub(super) async fn find(db: &Db, query: &Query, among: &[Collection], limit: u32) -> Sql<Found> {
     let matching = "FROM search_documents AS d JOIN search_collections AS c ON c.id = d.collection
@@ -31,7 +31,7 @@ pub(super) async fn find(db: &Db, query: &Query, among: &[Collection], limit: u3
     let (total, rows, ()) = try_join3(db.query(&total, &params), db.query(&select, &params), db.commit()).await?;
     let hit = |row: &Row| -> Sql<Hit> {
         let name: &str = row.try_get(0)?;
-        let collection = among.iter().position(|of| of.name == name).unwrap_or_default();
+        let collection = among.iter().position(|of| of.name == name).expect("only these were asked for");
         Ok(Hit { collection, key: key_at(&among[collection], row, 1)? })
     };
     Ok(Found { total: count_at(&total[0], 0)?, hits: rows.iter().map(hit).collect::<Sql<_>>()? })

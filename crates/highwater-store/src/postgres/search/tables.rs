@@ -2,6 +2,7 @@
 
 use futures_util::future::try_join;
 
+use super::UNHURRIED;
 use crate::{
     ErrorKind, StoreError,
     postgres::{error::Sql, link::Db},
@@ -67,5 +68,6 @@ async fn build(db: &Db) -> Sql<()> {
 
 /// One changes the index at a time, so that two who find the same words missing do not wait for each other in a circle.
 pub(super) async fn lock(db: &Db) -> Sql<()> {
-    db.run("SELECT pg_advisory_xact_lock(hashtextextended('highwater search ' || current_schema(), 0))").await
+    let lock = "SELECT pg_advisory_xact_lock(hashtextextended('highwater search ' || current_schema(), 0))";
+    db.run(&format!("{UNHURRIED}; {lock}")).await
 }

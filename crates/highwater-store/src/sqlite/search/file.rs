@@ -3,6 +3,7 @@
 
 use std::{
     fs, io,
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -60,13 +61,12 @@ pub(super) fn open_anew(path: &Path, opening: Opening) -> Sql<Connection> {
     if opening == Opening::AsIs {
         return Err(absent());
     }
-    for end in ["-wal", "-shm", "-journal"] {
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        remove(Path::new(&name))?;
-    }
+    let mut journal = path.as_os_str().to_owned();
+    journal.push("-journal");
+    remove(Path::new(&journal))?;
     // Emptied and not deleted: it keeps its owner and mode, and another who has it open sees the same file.
-    fs::OpenOptions::new().write(true).truncate(true).create(true).open(path).map_err(|error| on_disk(path, error))?;
+    let mut emptied = fs::OpenOptions::new();
+    emptied.write(true).truncate(true).create(true).mode(OWNERS).open(path).map_err(|error| on_disk(path, error))?;
     ready(path)
 }
 
@@ -77,13 +77,17 @@ fn remove(path: &Path) -> Sql<()> {
     }
 }
 
+/// Who searches may always write here.
+const OWNERS: u32 = 0o600;
+
 /// It says much of what the store says: who may not read that may not read this.
 fn make(path: &Path, store: &Path) -> Sql<()> {
-    let made = fs::OpenOptions::new().write(true).create_new(true).open(path);
+    let made = fs::OpenOptions::new().write(true).create_new(true).mode(OWNERS).open(path);
     match made {
         Ok(file) => {
-            let mode = fs::metadata(store).and_then(|store| file.set_permissions(store.permissions()));
-            mode.map_err(|error| on_disk(path, error))
+            let mode = |store: fs::Metadata| fs::Permissions::from_mode(store.permissions().mode() | OWNERS);
+            let set = fs::metadata(store).and_then(|store| file.set_permissions(mode(store)));
+            set.map_err(|error| on_disk(path, error))
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(on_disk(path, error)),
@@ -94,12 +98,8 @@ fn ready(path: &Path) -> Sql<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(path, flags)?;
     set_up(&db)?;
-    match db.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0)) {
-        Ok(_) => {}
-        // Another search does the same at this moment.
-        Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => {}
-        Err(error) => return Err(error.into()),
-    }
+    // Not a write-ahead log: who may only read the folder could not read the file.
+    db.pragma_update_and_check(None, "journal_mode", "truncate", |_| Ok(()))?;
     // What a power cut takes away is indexed again.
     db.pragma_update(None, "synchronous", "NORMAL")?;
     db.pragma_update(None, "temp_store", "MEMORY")?;

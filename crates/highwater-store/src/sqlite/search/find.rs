@@ -24,7 +24,7 @@ pub(super) fn find(db: &mut Connection, query: &Query, among: &[Collection], lim
     ))?;
     let hits = select.query_map(params![spelled, limit], |row| {
         let collection: i64 = row.get(0)?;
-        let place = numbers.iter().position(|number| *number == Some(collection)).unwrap_or_default();
+        let place = numbers.iter().position(|number| *number == Some(collection)).expect("only these were asked for");
         Ok(Hit { collection: place, key: key_of(row.get_ref(1)?) })
     })?;
     Ok(Found { total: total.cast_unsigned(), hits: hits.collect::<Result<_, _>>()? })
