@@ -32,7 +32,7 @@ pub use entropy::Entropy;
 pub use error::EngineError;
 pub use forecast::StreamForecast;
 pub use planner::Range;
-pub use search::{Among, Findings, IndexProgress, Indexed, Match, Search};
+pub use search::{Among, Findings, IndexProgress, Indexed, Match, Search, SearchError};
 pub use serve::{LiveSettings, Pulse, PulseView, RescanSettings, ServeRequest, Unheard};
 pub use settings::{EngineSettings, LeaseTimes, Patience, Sizes};
 pub use status::{StreamStatus, store_status, stream_statuses};

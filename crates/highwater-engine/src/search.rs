@@ -1,16 +1,20 @@
 //! Search: an index brought up to date with the mirror, and what it finds, read from the rows themselves.
 
+mod error;
 mod progress;
 mod refresh;
 
 use highwater_core::{
     Key, SourceName, Timestamp,
-    search::{Entry, Field, Piece, Query, cleaned, marked, snippet},
+    search::{Entry, Field, Piece, Query, brief, marked, snippet},
 };
 use highwater_sources::search::Searched;
-use highwater_store::{Collection, ErrorKind, Hit, Opening, Result, SearchIndex, TextStore};
+use highwater_store::{Collection, ErrorKind, Hit, Opening, SearchIndex, TextStore};
 use serde_json::Value as Json;
 
+use error::{in_index, in_store};
+
+pub use error::SearchError;
 pub use progress::IndexProgress;
 pub use refresh::Indexed;
 
@@ -28,6 +32,8 @@ pub struct Among {
     pub kind: &'static str,
     pub searched: Searched,
 }
+
+type Result<T> = std::result::Result<T, SearchError>;
 
 #[derive(Clone, Debug)]
 pub struct Findings {
@@ -61,8 +67,8 @@ impl Search<'_> {
         progress: &IndexProgress,
     ) -> Result<(Indexed, Findings)> {
         match self.attempt(query, limit, opening, progress).await {
-            Err(error) if error.kind == ErrorKind::Corrupt && opening == Opening::Refresh => {
-                self.index.clear().await?;
+            Err(SearchError::Index(error)) if error.kind == ErrorKind::Corrupt && opening == Opening::Refresh => {
+                self.index.clear().await.map_err(in_index)?;
                 progress.restart();
                 self.attempt(query, limit, opening, progress).await
             }
@@ -79,7 +85,10 @@ impl Search<'_> {
     ) -> Result<(Indexed, Findings)> {
         let indexed = match opening {
             Opening::Refresh => self.refreshed(progress).await?,
-            Opening::AsIs => Indexed { documents: self.index.count(&self.collections()).await?, ..Indexed::default() },
+            Opening::AsIs => {
+                let documents = self.index.count(&self.collections()).await.map_err(in_index)?;
+                Indexed { documents, ..Indexed::default() }
+            }
         };
         Ok((indexed, self.find(query, limit).await?))
     }
@@ -94,7 +103,7 @@ impl Search<'_> {
     }
 
     async fn find(&self, query: &Query, limit: u32) -> Result<Findings> {
-        let found = self.index.find(query, &self.collections(), limit).await?;
+        let found = self.index.find(query, &self.collections(), limit).await.map_err(in_index)?;
         let mut matches = Vec::new();
         for hit in &found.hits {
             matches.extend(self.read(query, hit).await?);
@@ -110,7 +119,7 @@ impl Search<'_> {
     async fn read(&self, query: &Query, hit: &Hit) -> Result<Option<Match>> {
         let Among { source, kind, searched } = &self.among[hit.collection];
         let keys = std::slice::from_ref(&hit.key);
-        let texts = self.store.texts(searched.table, searched.searchable, keys).await?;
+        let texts = self.store.texts(searched.table, searched.searchable, keys).await.map_err(in_store)?;
         let Some(row) = texts.rows.into_iter().next() else { return Ok(None) };
         let entry = (searched.searchable.read)(&row.values, &row.beside);
         Ok(Some(Match {
@@ -120,7 +129,7 @@ impl Search<'_> {
             key: hit.key.clone(),
             at: entry.at,
             title: entry.title.as_deref().map_or_else(Vec::new, |title| marked(query, title)),
-            author: entry.author.as_deref().map(cleaned),
+            author: entry.author.as_deref().map(brief),
             snippet: snippet(query, bodies(&entry)),
             facts: entry.facts,
         }))

@@ -85,13 +85,13 @@ impl Location {
                 let store = SqliteStore::open(OpenOptions::read_only(path));
                 let store = store.map_err(|error| self.trouble(&error))?;
                 let index = SqliteIndex::open(path, opening, Execution::Blocking);
-                Ok((Box::new(store), Box::new(index.map_err(index_trouble)?)))
+                Ok((Box::new(store), Box::new(index.map_err(|error| index_trouble(&error, opening))?)))
             }
             Location::Postgres(url) => {
                 let store = PostgresStore::open(PostgresOptions::read_only(url)).await;
                 let store = store.map_err(|error| self.trouble(&error))?;
                 let index = PostgresIndex::open(url, opening).await;
-                Ok((Box::new(store), Box::new(index.map_err(index_trouble)?)))
+                Ok((Box::new(store), Box::new(index.map_err(|error| index_trouble(&error, opening))?)))
             }
         }
     }
@@ -182,15 +182,17 @@ fn postgres_trouble(error: &StoreError) -> Trouble {
 }
 
 /// The store itself could be read.
-pub(crate) fn index_trouble(error: StoreError) -> Trouble {
-    let trouble = Trouble::new(exit_of(error.kind), highwater_engine::describe(&error));
-    match error.kind {
-        ErrorKind::CannotOpen => trouble.hint(
+pub(crate) fn index_trouble(error: &StoreError, opening: Opening) -> Trouble {
+    let trouble = Trouble::new(exit_of(error.kind), highwater_engine::describe(error));
+    match (error.kind, opening) {
+        (ErrorKind::CannotOpen | ErrorKind::Corrupt, Opening::AsIs) => {
+            trouble.hint("search without --as-is: the index is then made, or made again")
+        }
+        (ErrorKind::CannotOpen, Opening::Refresh) => trouble.hint(
             "a search keeps its index beside the store, and must be allowed to write there: to the folder of the file, or \
              to make tables in the schema; --as-is searches what is indexed already",
         ),
-        ErrorKind::Full => trouble.hint("make room, then search again: it goes on where it was"),
-        ErrorKind::Corrupt => trouble.hint("search without --as-is: a damaged index is made again"),
+        (ErrorKind::Full, _) => trouble.hint("make room, then search again: it goes on where it was"),
         _ => trouble,
     }
 }

@@ -1,13 +1,20 @@
 //! Brings the index of a table up to date: both are walked in the order of their keys, page by page, and only what is new
 //! or made from another row is read. No clock is asked, and nothing is remembered: what was committed is not done again.
 
-use std::{cmp::Ordering, collections::VecDeque, sync::Arc};
+use std::{
+    cmp::Ordering,
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+};
 
 use highwater_core::{Key, search::Words};
 use highwater_sources::search::Searched;
-use highwater_store::{Collection, Document, Indexing, Page, Result, SearchIndex, TextRow, TextStore};
+use highwater_store::{Collection, Document, Indexing, Page, SearchIndex, TextRow, TextStore, Texts};
 
-use super::IndexProgress;
+use super::{
+    IndexProgress, Result,
+    error::{in_index, in_store},
+};
 
 /// What an index holds, and what it took to make it so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,12 +43,12 @@ pub(super) async fn refresh(
     let work = Work { store, index, searched, collection: &collection, progress };
     loop {
         if rows.is_due() {
-            let page = store.checks(searched.table, rows.page()).await?;
+            let page = store.checks(searched.table, rows.page()).await.map_err(in_store)?;
             progress.add_looked_at(page.len());
             rows.take(page);
         }
         if known.is_due() {
-            known.take(index.known(&collection, known.page()).await?);
+            known.take(index.known(&collection, known.page()).await.map_err(in_index)?);
         }
         let order = match (rows.peek(), known.peek()) {
             (None, None) => break,
@@ -133,18 +140,35 @@ impl Work<'_> {
         let Due { put, gone } = due;
         let keys: Vec<Key> = put.iter().map(|(key, _)| key.clone()).collect();
         let mut rest = &keys[..];
-        let mut gone = Some(gone).filter(|gone| !gone.is_empty());
+        let mut gone = Some(self.still_gone(gone).await?).filter(|gone| !gone.is_empty());
         while !rest.is_empty() || gone.is_some() {
             let mut amendment = Indexing { put: Vec::new(), gone: gone.take().unwrap_or_default() };
             if !rest.is_empty() {
-                let texts = self.store.texts(self.searched.table, self.searched.searchable, rest).await?;
+                let texts = self.texts(rest).await?;
                 self.progress.add_indexed(texts.looked_at);
                 rest = &rest[texts.looked_at.min(rest.len())..];
                 amendment.put = texts.rows.into_iter().filter_map(|row| self.document(row, &put)).collect();
             }
-            self.index.amend(self.collection, Arc::new(amendment)).await?;
+            self.index.amend(self.collection, Arc::new(amendment)).await.map_err(in_index)?;
         }
         Ok(())
+    }
+
+    /// What was mirrored since the rows were listed may have been indexed by another search.
+    async fn still_gone(&self, mut gone: Vec<Key>) -> Result<Vec<Key>> {
+        let mut there = HashSet::new();
+        let mut rest = &gone[..];
+        while !rest.is_empty() {
+            let texts = self.texts(rest).await?;
+            rest = &rest[texts.looked_at.min(rest.len())..];
+            there.extend(texts.rows.into_iter().map(|row| row.key));
+        }
+        gone.retain(|key| !there.contains(key));
+        Ok(gone)
+    }
+
+    async fn texts(&self, keys: &[Key]) -> Result<Texts> {
+        self.store.texts(self.searched.table, self.searched.searchable, keys).await.map_err(in_store)
     }
 
     fn document(&self, row: TextRow, checks: &[(Key, i64)]) -> Option<Document> {

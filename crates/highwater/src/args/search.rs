@@ -10,7 +10,8 @@ Examples:
   highwater search from:ann subject:budget         mail by people and subject; also to:, by:, title:
   highwater search dropbox --source hn --limit 5   in one source, the best five
 
-Put a query with quotes, * or -word into single quotes. Case and accents make no difference.
+Put a query with quotes, * or -word into single quotes, and -- before one that begins with -.
+Case and accents make no difference.
 Of mail the subject, people, text and names of attachments are searched, of Hacker News titles,
 texts, addresses and authors, of Looker names and descriptions. Before it searches, it brings its
 index up to date with the mirror: the first time that takes a while. A sync or a service may run

@@ -3,7 +3,7 @@
 mod show;
 
 use highwater_core::search::{BadQuery, Query};
-use highwater_engine::{Among, Findings, IndexProgress, Indexed, Search};
+use highwater_engine::{Among, Findings, IndexProgress, Indexed, Search, SearchError};
 use highwater_sources::{Clock, search};
 use highwater_store::{MailboxId, Opening, StreamRow, TextStore};
 use tokio_util::sync::CancellationToken;
@@ -38,7 +38,7 @@ pub(super) async fn run(global: &Global, args: &SearchArgs) -> anyhow::Result<Ex
     };
     match signals.guard(&stop, work).await {
         (Some(found), _) => {
-            let (indexed, findings) = found.map_err(index_trouble)?;
+            let (indexed, findings) = found.map_err(|error| told(error, opening))?;
             conclude(global, &text, indexed, &findings);
             Ok(Exit::Complete)
         }
@@ -48,6 +48,13 @@ pub(super) async fn run(global: &Global, args: &SearchArgs) -> anyhow::Result<Ex
             }
             Ok(signal.unwrap_or(Exit::Interrupted))
         }
+    }
+}
+
+fn told(error: SearchError, opening: Opening) -> anyhow::Error {
+    match error {
+        SearchError::Store(error) => error.into(),
+        SearchError::Index(error) => index_trouble(&error, opening).into(),
     }
 }
 
@@ -101,7 +108,7 @@ async fn found(
     args: &SearchArgs,
     opening: Opening,
     total: u64,
-) -> highwater_store::Result<(Indexed, Findings)> {
+) -> Result<(Indexed, Findings), SearchError> {
     let (indexing, clock) = (IndexProgress::default(), Clock::system());
     tokio::select! {
         biased;

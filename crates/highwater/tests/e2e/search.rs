@@ -1,5 +1,10 @@
 //! Words found in Hacker News, and what is said of queries and sources that make no sense.
 
+use std::{
+    fs,
+    io::{Seek, SeekFrom, Write},
+};
+
 use crate::support::{Home, Sim, Tables};
 
 #[test]
@@ -39,6 +44,8 @@ fn what_cannot_be_searched_is_refused_with_the_reason() {
         home.run(&["search", query]).exits(2).complains(&["no word to look for", "hint"]);
     }
     home.run(&["search", "--", "-word"]).exits(2).complains(&["not wanted"]);
+    home.run(&["search", "--", "-word nosuchwordanywhere"]).exits(0).complains(&["nothing found"]);
+    fs::remove_file(home.path("highwater-search.db")).unwrap();
     home.run(&["search", &"a".repeat(2_000)]).exits(2).complains(&["longer than"]);
     home.run(&["search", "word", "--source", "hm"]).exits(2).complains(&["hm", "hn"]);
     home.run(&["search", "word", "--limit", "0"]).exits(2);
@@ -51,4 +58,21 @@ fn what_cannot_be_searched_is_refused_with_the_reason() {
         let done = home.run(&["search", "--", hostile]);
         assert!(matches!(done.status.code(), Some(0 | 2)), "{hostile}: {}", done.err);
     }
+}
+
+#[test]
+fn a_damaged_mirror_is_told_of_and_leaves_the_index_alone() {
+    let sim = Sim::start(300, "none");
+    let home = Home::new(&sim.url(), "rate = \"unlimited\"");
+    home.run(&["sync", "hn", "--quiet"]).exits(0);
+    home.run(&["search", "nosuchwordanywhere", "--quiet"]).exits(0);
+    let page: i64 = home
+        .database()
+        .one("SELECT (max(pageno) - 1) * (SELECT page_size FROM pragma_page_size) FROM dbstat WHERE name = 'hn_items'");
+    let mut file = fs::OpenOptions::new().write(true).open(home.path("highwater.db")).unwrap();
+    file.seek(SeekFrom::Start(page.cast_unsigned())).unwrap();
+    file.write_all(&[0xff; 4_096]).unwrap();
+    home.run(&["search", "nosuchwordanywhere"]).exits(1).complains(&["malformed", "verify --store"]);
+    let found = home.run(&["search", "nosuchwordanywhere", "--as-is", "--json"]).exits(0).json();
+    assert_eq!(found["indexed"]["documents"], 300);
 }
