@@ -54,6 +54,8 @@ fn each_closed_door_says_what_it_is() {
     refused(&home, &format!("postgres://ann:{PASSWORD}@{closed}/postgres"), 2, &["127.0.0.1", "refused"]);
     refused(&home, &format!("{url}?sslmode=sesam"), 2, &["verify-full"]);
     refused(&home, &format!("postgre://ann:{PASSWORD}@{at}/postgres"), 2, &["postgre://ann@", "postgres://USER"]);
+    pretend_to_be_old(&admin, "gran");
+    refused(&home, &format!("postgres://gran@{at}/postgres"), 2, &["PostgreSQL 12.22", "needs 13 or later"]);
 
     admin.run("GRANT CREATE ON DATABASE postgres TO ann");
     let remote = remote();
@@ -62,6 +64,17 @@ fn each_closed_door_says_what_it_is() {
         let done = home.run(&[args, &["--store", &format!("{url}?schema=new")]].concat()).exits(0);
         assert!(!done.out.contains("sesame") && !done.err.contains("sesame"), "{done:?}");
     }
+}
+
+/// To one role the server answers as one of version 12 would.
+fn pretend_to_be_old(admin: &Session, role: &str) {
+    admin.run(&format!("CREATE ROLE {role} LOGIN"));
+    admin.run(&format!("CREATE SCHEMA {role} AUTHORIZATION {role}"));
+    admin.run(&format!(
+        "CREATE FUNCTION {role}.current_setting(name text) RETURNS text LANGUAGE sql AS
+         $$ SELECT CASE name WHEN 'server_version_num' THEN '120022' ELSE '12.22' END $$"
+    ));
+    admin.run(&format!("ALTER ROLE {role} SET search_path = {role}, pg_catalog"));
 }
 
 #[test]
