@@ -4,8 +4,8 @@ use std::{cell::RefCell, io::Read};
 
 use zstd::bulk::Compressor;
 
-/// The library's own choice: a text mail shrinks to 0.38 (level 1: 0.39) at 50 MB/s on a busy core, ten times what comes in.
-const LEVEL: i32 = 3;
+/// A text mail shrinks to 0.39 with it. The library's own choice, 3, comes to 0.38, and takes half as long again.
+const LEVEL: i32 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the bytes of the message cannot be unpacked")]
