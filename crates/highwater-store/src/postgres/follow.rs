@@ -251,6 +251,22 @@ pub(super) async fn columns(
         _ => quoted(name),
     };
     let named = columns.iter().zip(&kinds).map(shown).collect::<Vec<_>>().join(", ");
+    let rows = page_of(db, table, &named, page).await?;
+    let found = |row: &tokio_postgres::Row| -> Sql<(Key, Vec<Value>)> {
+        let values = kinds.iter().enumerate().map(|(at, kind)| value_of(*kind, row, at)).collect::<Sql<_>>()?;
+        Ok((table.key_of_row(&key_of(&value_of(key.kind, row, kinds.len())?)), values))
+    };
+    rows.iter().map(found).collect()
+}
+
+/// These columns, and the key behind them, of a page of a source's own rows.
+pub(super) async fn page_of(
+    db: &Db,
+    table: &'static Table,
+    named: &str,
+    page: &Page<Key>,
+) -> Sql<Vec<tokio_postgres::Row>> {
+    let key = key_column(table);
     let within = Within::of(table, page.after.as_ref());
     let select = format!(
         "SELECT {named}, {key} FROM {} WHERE {} ORDER BY {key} LIMIT {}",
@@ -262,11 +278,7 @@ pub(super) async fn columns(
     let params = within.params(key.kind);
     let params: Vec<_> = params.iter().map(Keys::param).collect();
     let ((), rows, ()) = try_join3(db.begin(), db.query(&select, &params), db.commit()).await?;
-    let found = |row: &tokio_postgres::Row| -> Sql<(Key, Vec<Value>)> {
-        let values = kinds.iter().enumerate().map(|(at, kind)| value_of(*kind, row, at)).collect::<Sql<_>>()?;
-        Ok((table.key_of_row(&key_of(&value_of(key.kind, row, kinds.len())?)), values))
-    };
-    rows.iter().map(found).collect()
+    Ok(rows)
 }
 
 pub(super) async fn side_rows(

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use futures_util::future::{try_join, try_join3};
+use futures_util::future::try_join;
 use highwater_core::{
     Key,
     schema::{ColumnType, Table},
@@ -14,7 +14,7 @@ use super::{
     cells::Keys,
     columns::value_of,
     error::Sql,
-    follow::Within,
+    follow::page_of,
     link::{Db, Param},
     pool::quoted,
 };
@@ -26,19 +26,9 @@ use crate::{
 
 pub(super) async fn checks(db: &Db, table: &'static Table, page: &Page<Key>) -> Sql<Vec<(Key, i64)>> {
     let key = key_column(table);
-    let within = Within::of(table, page.after.as_ref());
-    let select = format!(
-        "SELECT {key}, row_check FROM {} WHERE {} ORDER BY {key} LIMIT {}",
-        quoted(table.name),
-        within.condition(&quoted(key.name)),
-        page.limit,
-        key = quoted(key.name),
-    );
-    let params = within.params(key.kind);
-    let params: Vec<_> = params.iter().map(Keys::param).collect();
-    let ((), rows, ()) = try_join3(db.begin(), db.query(&select, &params), db.commit()).await?;
+    let rows = page_of(db, table, "row_check", page).await?;
     let found = |row: &Row| -> Sql<(Key, i64)> {
-        Ok((table.key_of_row(&key_of(&value_of(key.kind, row, 0)?)), row.try_get(1)?))
+        Ok((table.key_of_row(&key_of(&value_of(key.kind, row, 1)?)), row.try_get(0)?))
     };
     rows.iter().map(found).collect()
 }
