@@ -1,6 +1,7 @@
 //! A throw-away PostgreSQL for tests and benchmarks, from the server programs of the system: own folder, free port,
 //! Unix socket, deleted when dropped. `HIGHWATER_TEST_POSTGRES` names a server that is there already instead.
 
+mod port;
 mod programs;
 mod server;
 

@@ -4,13 +4,12 @@ use std::{
     env,
     error::Error,
     fs, io,
-    net::TcpListener,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use crate::programs::Programs;
+use crate::{port, programs::Programs};
 
 /// What a commit survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +37,9 @@ pub struct Server {
 
 pub const USER: &str = "highwater";
 
+/// To start a server that is new, each time on another port.
+const ATTEMPTS: u32 = 3;
+
 impl Server {
     pub fn start(durability: Durability) -> Result<Server, Box<dyn Error + Send + Sync>> {
         Server::start_with(durability, "")
@@ -46,9 +48,16 @@ impl Server {
     /// With further lines for `postgresql.conf`.
     pub fn start_with(durability: Durability, settings: &str) -> Result<Server, Box<dyn Error + Send + Sync>> {
         let programs = Programs::find()?;
-        let server = Server { programs, folder: fresh_folder(), port: free_port()? };
+        let mut server = Server { programs, folder: fresh_folder(), port: port::next()? };
         server.programs.make_folder(&server.folder)?;
         server.create(durability, settings)?;
+        for _ in 1..ATTEMPTS {
+            if server.resume().is_ok() {
+                return Ok(server);
+            }
+            // Somebody may have been quicker to take the port.
+            server.port = port::next()?;
+        }
         server.resume()?;
         Ok(server)
     }
@@ -89,7 +98,12 @@ impl Server {
     pub fn resume(&self) -> io::Result<()> {
         let log = self.folder.join("log");
         let options = format!("-p {} -h 127.0.0.1 -k {}", self.port, self.folder.display());
-        self.control(&["-w", "-t", "60", "-l", &log.to_string_lossy(), "-o", &options, "start"])
+        let started = self.control(&["-w", "-t", "60", "-l", &log.to_string_lossy(), "-o", &options, "start"]);
+        started.map_err(|error| {
+            // What the program said is told in any case; the server's own words only if they can be read.
+            let said = fs::read_to_string(&log).unwrap_or_default();
+            io::Error::other(format!("{error}{said}"))
+        })
     }
 
     fn create(&self, durability: Durability, settings: &str) -> io::Result<()> {
@@ -139,10 +153,6 @@ fn fresh_folder() -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     env::temp_dir().join(format!("highwater-pg-{}-{number}", std::process::id()))
-}
-
-fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
 #[cfg(test)]

@@ -1,16 +1,13 @@
 //! Mistakes of the operator: each is refused with what is wrong and what to do, and with its exit code.
 
-use std::{fs, net::TcpListener, time::Duration};
+use std::{fs, time::Duration};
 
 use serde_json::Value as Json;
 
 use crate::support::{Database, FAST, Home, Reply, Server, Sim, item, until};
 
-/// A port nobody listens on.
-fn nowhere() -> String {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    format!("http://{address}")
-}
+/// Nobody listens there.
+const NOWHERE: &str = "http://127.0.0.1:1";
 
 /// A remote of 20 items.
 fn small() -> Server {
@@ -19,7 +16,7 @@ fn small() -> Server {
 
 #[test]
 fn bad_usage_is_refused_with_what_is_wrong() {
-    let home = Home::new(&nowhere(), FAST);
+    let home = Home::new(NOWHERE, FAST);
     home.run(&["sync", "hm"]).exits(2).complains(&["hm", "hn"]);
     for command in [&["status"][..], &["verify"], &["ledger"], &["dead-letters", "list"], &["dead-letters", "replay"]] {
         home.run(&[command, &["hm"]].concat()).exits(2).complains(&["hm", "hn"]);
@@ -53,9 +50,9 @@ fn bad_usage_is_refused_with_what_is_wrong() {
 
 #[test]
 fn a_bad_configuration_is_refused_by_key() {
-    let home = Home::new(&nowhere(), "in_fligth = 3");
+    let home = Home::new(NOWHERE, "in_fligth = 3");
     home.run(&["sync"]).exits(2).complains(&["sources.hn.limits.in_fligth", "did you mean 'in_flight'"]);
-    home.configure(&nowhere(), "retry_patience = \"2 minutes\"");
+    home.configure(NOWHERE, "retry_patience = \"2 minutes\"");
     home.run(&["sync"]).exits(2).complains(&["sources.hn.limits.retry_patience", "\"10m\""]);
     home.configure("ftp://example.com", "");
     home.run(&["sync"]).exits(2).complains(&["sources.hn.base_url"]);
@@ -80,7 +77,7 @@ fn a_database_from_the_future_is_left_alone() {
 
 #[test]
 fn a_remote_that_is_not_there_is_a_failure_with_a_hint() {
-    let home = Home::new(&nowhere(), "retry_patience = \"1s\"");
+    let home = Home::new(NOWHERE, "retry_patience = \"1s\"");
     home.run(&["sync", "hn"]).exits(1).complains(&["cannot be reached", "hint: check base_url"]);
     let outcome: String = home.database().one("SELECT outcome FROM ingest_runs");
     assert_eq!(outcome, "failed");
