@@ -107,7 +107,7 @@ impl SqliteStore {
         &self,
         doing: &'static str,
         weight: Weight,
-        work: impl FnOnce(&mut Session) -> Sql<T> + Send + 'static,
+        work: impl FnMut(&mut Session) -> Sql<T> + Send + 'static,
     ) -> Result<T> {
         let read_only =
             || StoreError::new(ErrorKind::CannotOpen, format!("{doing}: the store is open for reading only"));
@@ -118,7 +118,7 @@ impl SqliteStore {
     fn hasty<'a, T: Send + 'static>(
         &'a self,
         doing: &'static str,
-        work: impl FnOnce(&mut Session) -> Sql<T> + Send + 'static,
+        work: impl FnMut(&mut Session) -> Sql<T> + Send + 'static,
     ) -> BoxFuture<'a, Result<T>> {
         Box::pin(self.write(doing, Weight::default(), work))
     }
@@ -149,7 +149,7 @@ impl SqliteStore {
     async fn plan_all(&self, rest: Rest) -> Result<()> {
         let mut rest = Some(rest).filter(|rest| !rest.span.is_empty());
         while let Some(chunk) = rest {
-            rest = self.hasty("laying segments", move |session| plan::lay(&session.db, chunk)).await?;
+            rest = self.hasty("laying segments", move |session| plan::lay(&session.db, chunk.clone())).await?;
             // A long plan lets others write between its chunks.
             tokio::task::yield_now().await;
         }
@@ -396,8 +396,11 @@ impl FollowStore for SqliteStore {
         groups: &'a [String],
         now: Timestamp,
     ) -> BoxFuture<'a, Result<()>> {
-        let (stream, groups) = (stream.clone(), groups.iter().map(|group| (table, group.clone())).collect());
-        self.hasty("deriving rows anew", move |session| edits::refresh(session, &stream, groups, now, REPAIR))
+        let (stream, groups) = (stream.clone(), groups.to_vec());
+        self.hasty("deriving rows anew", move |session| {
+            let groups = groups.iter().map(|group| (table, group.clone())).collect();
+            edits::refresh(session, &stream, groups, now, REPAIR)
+        })
     }
 
     fn cut<'a>(&'a self, lease: &'a Lease, at: Position) -> BoxFuture<'a, Result<()>> {

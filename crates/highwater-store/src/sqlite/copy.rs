@@ -62,7 +62,7 @@ impl Content for SqliteStore {
         let source = source.to_owned();
         self.hasty("marking the copy", move |session| {
             session.db.execute_batch("CREATE TABLE highwater_copy (source TEXT NOT NULL) STRICT")?;
-            session.db.execute("INSERT INTO highwater_copy (source) VALUES (?1)", [source])?;
+            session.db.execute("INSERT INTO highwater_copy (source) VALUES (?1)", [&source])?;
             Ok(())
         })
     }

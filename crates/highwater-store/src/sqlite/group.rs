@@ -1,5 +1,6 @@
-//! A group of operations in one transaction. Each has a savepoint of its own, so that one that is fenced off or
-//! refused does not spoil the others; nobody is answered before the whole group is durable.
+//! A group of operations in one transaction. One that is fenced off or refused does not spoil the others: then all are
+//! run again, each with a savepoint of its own. That is rare, and a savepoint costs a copy of every page that is written
+//! after it. Nobody is answered before the whole group is durable.
 
 use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -15,14 +16,15 @@ pub(super) trait Operation: Send {
     fn doing(&self) -> &'static str;
     /// Nobody waits any more.
     fn is_abandoned(&self) -> bool;
+    /// May be called again after what it did was undone.
     fn run(&mut self, session: &mut Session) -> Sql<()>;
-    /// Tells what `run` brought, or why it brought nothing.
+    /// Tells what the last `run` brought, or why it brought nothing.
     fn answer(self: Box<Self>, outcome: Result<()>);
 }
 
 pub(super) struct Task<T, F> {
     doing: &'static str,
-    work: Option<F>,
+    work: F,
     result: Option<T>,
     reply: oneshot::Sender<Result<T>>,
     _room: OwnedSemaphorePermit,
@@ -35,14 +37,14 @@ impl<T, F> Task<T, F> {
         reply: oneshot::Sender<Result<T>>,
         room: OwnedSemaphorePermit,
     ) -> Self {
-        Task { doing, work: Some(work), result: None, reply, _room: room }
+        Task { doing, work, result: None, reply, _room: room }
     }
 }
 
 impl<T, F> Operation for Task<T, F>
 where
     T: Send,
-    F: FnOnce(&mut Session) -> Sql<T> + Send,
+    F: FnMut(&mut Session) -> Sql<T> + Send,
 {
     fn doing(&self) -> &'static str {
         self.doing
@@ -53,8 +55,7 @@ where
     }
 
     fn run(&mut self, session: &mut Session) -> Sql<()> {
-        let work = self.work.take().expect("an operation runs once");
-        self.result = Some(work(session)?);
+        self.result = Some((self.work)(session)?);
         Ok(())
     }
 
@@ -94,8 +95,15 @@ fn transact(
     failed: &mut Vec<Option<StoreError>>,
 ) -> Sql<()> {
     session.begin()?;
-    for operation in operations {
-        failed.push(attempt(session, operation.as_mut())?);
+    if let Err(fault) = operations.iter_mut().try_for_each(|operation| operation.run(session)) {
+        if spoils_group(&fault, &session.db) {
+            return Err(fault);
+        }
+        session.undo();
+        session.begin()?;
+        for operation in operations {
+            failed.push(attempt(session, operation.as_mut())?);
+        }
     }
     session.commit()
 }

@@ -84,7 +84,7 @@ impl Writer {
         &self,
         doing: &'static str,
         weight: Weight,
-        work: impl FnOnce(&mut Session) -> Sql<T> + Send + 'static,
+        work: impl FnMut(&mut Session) -> Sql<T> + Send + 'static,
     ) -> Result<T> {
         let room = self.room.clone().acquire_owned().await.expect("the semaphore is never closed");
         let (reply, mut answer) = oneshot::channel();
