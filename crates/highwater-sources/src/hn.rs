@@ -18,9 +18,7 @@ use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use highwater_core::{Failure, FailureKind, Key, KeySet, Position, Span, StreamName, Timestamp};
 use http::StatusCode;
 
-use crate::{
-    Answer, Call, Decoding, Discovered, Fetched, Gateway, GatewayError, Live, Request, Response, Source, StreamSpec,
-};
+use crate::{Answer, Call, Discovered, Fetched, Gateway, GatewayError, Live, Request, Response, Source, StreamSpec};
 pub use search::searched;
 use streams::Kind;
 use tags::Marks;
@@ -30,33 +28,37 @@ const COST: f64 = 1.0;
 pub struct Hn {
     gateway: Gateway,
     streams: [StreamSpec; 2],
-    decoding: Decoding,
-}
-
-/// A key and what the remote sent for it.
-struct Heard {
-    key: Key,
-    marks: Marks,
-    reply: Result<Response, Fetched>,
 }
 
 impl Hn {
-    pub fn new(gateway: Gateway, decoding: Decoding) -> Self {
-        Hn { gateway, streams: [streams::items(), streams::users()], decoding }
+    pub fn new(gateway: Gateway) -> Self {
+        Hn { gateway, streams: [streams::items(), streams::users()] }
     }
 
-    async fn ask(&self, kind: Kind, key: &Key, call: &Call) -> Heard {
-        let key = key.clone();
-        let mut request = match kind.request(&key) {
-            Ok(request) => request,
-            Err(unasked) => return Heard { key, marks: Marks::Ignored, reply: Err(unasked) },
+    /// An answer is decoded where it arrives: that takes a microsecond, and less than to hand it to another thread.
+    async fn ask(&self, kind: Kind, key: &Key, call: &Call) -> Answer {
+        let fetched = match kind.request(key) {
+            Err(unasked) => unasked,
+            Ok(mut request) => {
+                let marks = Marks::put(&call.tags, key, &mut request);
+                match self.gateway.get(request, call, COST).await {
+                    Ok(response) => self.read(kind, key, marks, &response),
+                    Err(GatewayError::Failed(failure)) => Fetched::Failed(failure),
+                    Err(GatewayError::Stopped(_)) => Fetched::Skipped,
+                }
+            }
         };
-        let marks = Marks::put(&call.tags, &key, &mut request);
-        let reply = self.gateway.get(request, call, COST).await.map_err(|error| match error {
-            GatewayError::Failed(failure) => Fetched::Failed(failure),
-            GatewayError::Stopped(_) => Fetched::Skipped,
-        });
-        Heard { key, marks, reply }
+        Answer::new(key.clone(), fetched)
+    }
+
+    fn read(&self, kind: Kind, key: &Key, marks: Marks, response: &Response) -> Fetched {
+        if marks.is_unchanged(response) {
+            return Fetched::Unchanged;
+        }
+        let read = expect_ok(response).and_then(|body| kind.read(key, body, self.now()));
+        let mut fetched = read.unwrap_or_else(Fetched::Failed);
+        marks.take(&response.headers, &mut fetched);
+        fetched
     }
 
     async fn probe_key(&self, kind: Kind, key: &Key, request: Request) -> Result<(), Failure> {
@@ -119,12 +121,7 @@ impl Source for Hn {
         Box::pin(async move {
             let kind = Kind::of(stream)?;
             let asked: FuturesUnordered<_> = keys.iter().map(|key| self.ask(kind, key, call)).collect();
-            let heard: Vec<Heard> = asked.collect().await;
-            let now = self.now();
-            Ok(self
-                .decoding
-                .run(heard.len(), move || heard.into_iter().map(|heard| answer(kind, heard, now)).collect())
-                .await)
+            Ok(asked.collect().await)
         })
     }
 
@@ -170,19 +167,4 @@ fn expect_status(status: StatusCode) -> Result<(), Failure> {
         _ => FailureKind::Status,
     };
     Err(Failure::new(kind, format!("status {}", status.as_u16())))
-}
-
-fn answer(kind: Kind, heard: Heard, now: Timestamp) -> Answer {
-    let Heard { key, marks, reply } = heard;
-    let fetched = match reply {
-        Err(unheard) => unheard,
-        Ok(response) if marks.is_unchanged(&response) => Fetched::Unchanged,
-        Ok(response) => {
-            let read = expect_ok(&response).and_then(|body| kind.read(&key, body, now));
-            let mut fetched = read.unwrap_or_else(Fetched::Failed);
-            marks.take(&response.headers, &mut fetched);
-            fetched
-        }
-    };
-    Answer::new(key, fetched)
 }
