@@ -3,7 +3,11 @@
 //! Everything but the end-to-end tests is built with the dev profile and for the whole workspace, so that no step
 //! builds again what another has built.
 
-use std::process::{Command, Stdio};
+use std::{
+    num::NonZeroUsize,
+    process::{Command, Stdio},
+    thread::available_parallelism,
+};
 
 use anyhow::Context;
 use clap::ValueEnum;
@@ -127,10 +131,16 @@ fn end_to_end(workspace: &Workspace, server: &mut TestServer) -> anyhow::Result<
     let mut command = if has_nextest(workspace) {
         nextest(workspace, IS_END_TO_END)
     } else {
-        workspace.cargo(["test", "--package", "highwater", "--test", "*"])
+        workspace.cargo(["test", "--package", "highwater", "--test", "*", "--"])
     };
+    command.args(["--test-threads", &end_to_end_at_once().to_string()]);
     command.env(highwater_pg_server::VARIABLE, server.url()?);
     run_command(command.env(BINARY_VARIABLE, workspace.release_binary("highwater")))
+}
+
+/// They wait for leases, retries and restarts for half of their time.
+fn end_to_end_at_once() -> usize {
+    2 * available_parallelism().map_or(2, NonZeroUsize::get)
 }
 
 fn nextest(workspace: &Workspace, filter: &str) -> Command {
