@@ -18,8 +18,11 @@ use tokio::time::timeout;
 
 use super::script::options;
 use crate::{
-    Execution, OpenOptions, Result, SqliteStore,
-    sqlite::writer::{Haste, Weight},
+    ErrorKind, Execution, OpenOptions, Result, SqliteStore,
+    sqlite::{
+        error::Fault,
+        writer::{Haste, Weight},
+    },
 };
 
 struct Group {
@@ -145,4 +148,21 @@ async fn those_who_come_together_share_a_transaction() {
         assert!((8..=12).contains(&transactions.load(Ordering::Relaxed)), "{transactions:?}: a thousand rows each");
         assert_eq!(group.written().len(), 180);
     }
+}
+
+#[tokio::test]
+async fn one_that_is_refused_half_way_leaves_the_others_written_once() {
+    let group = Group::new(Execution::Inline);
+    let transactions = group.transactions();
+    let weight = Weight { rows: 1, haste: Haste::Gather, ..Weight::default() };
+    let refused: BoxFuture<'_, Result<()>> = Box::pin(group.store.write("writing", weight, |session| {
+        session.db.execute("INSERT INTO written (name) VALUES ('refused')", [])?;
+        Err(Fault::refused("too odd"))
+    }));
+    let (first, last) = (group.write("first", 1, Haste::Gather), group.write("last", 1, Haste::AtOnce));
+    let outcomes = join_all([first, refused, last]).await;
+    let kinds = outcomes.into_iter().map(|outcome| outcome.map_err(|error| error.kind));
+    assert_eq!(kinds.collect::<Vec<_>>(), [Ok(()), Err(ErrorKind::Refused), Ok(())]);
+    assert_eq!(group.written(), ["first", "last"]);
+    assert_eq!(transactions.load(Ordering::Relaxed), 1);
 }
