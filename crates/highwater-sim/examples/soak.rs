@@ -12,7 +12,7 @@ use highwater_engine::{
     Engine, EngineSettings, Entropy, LiveSettings, Process, Pulse, RescanSettings, ServeRequest, Stop, World,
 };
 use highwater_sim::{FaultPlan, HnSim, Seed, SimRequest, SimTransport};
-use highwater_sources::{Clock, Gateway, Hn};
+use highwater_sources::{Clock, Decoding, Gateway, Hn};
 use highwater_store::{Execution, OpenOptions, SqliteStore, Store};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -116,7 +116,7 @@ fn engine(clock: &Clock, store: Arc<dyn Store>, sim: &Arc<HnSim>, stop: Cancella
     Engine {
         name: "hn".parse().expect("a plain word is a name"),
         blobs: None,
-        source: Arc::new(Hn::new(gateway)),
+        source: Arc::new(Hn::new(gateway, Decoding::Inline)),
         store,
         settings: EngineSettings::default(),
         world: World {

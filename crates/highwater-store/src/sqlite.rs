@@ -9,6 +9,7 @@ mod close;
 mod commit;
 mod compact;
 mod copy;
+mod courtesy;
 mod derived;
 mod edits;
 mod ending;

@@ -107,7 +107,7 @@ pub(crate) fn build(
     match (source.kind, &source.gmail) {
         (SourceKind::Hn, _) => {
             let gateway = gateway(source, &source.hn.base_url, TransportSettings::default(), clock, entropy)?;
-            Ok(Arc::new(Hn::new(gateway)))
+            Ok(Arc::new(Hn::new(gateway, Decoding::Blocking)))
         }
         (SourceKind::Gmail, Some(config)) => build_gmail(source, config, access, clock, entropy),
         (kind, _) => {

@@ -7,7 +7,7 @@ use highwater_core::{
     throttle::{InFlight, Rate, Settings},
 };
 use highwater_sim::{Expected, FaultPlan, HnSim, Seed, SimTransport, World};
-use highwater_sources::{Beat, Call, Clock, Fetched, Gateway, Hn, Source};
+use highwater_sources::{Beat, Call, Clock, Decoding, Fetched, Gateway, Hn, Source};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::scenario::Scenario;
@@ -159,7 +159,7 @@ fn decode_all(scenario: &Scenario, keys: &[Key]) -> BTreeMap<Key, Plain> {
         let clock = Clock::simulated(highwater_core::Timestamp::from_millis(1_750_000_000_000));
         let transport = Arc::new(SimTransport::new(calm, clock.clone(), Duration::ZERO));
         let settings = Settings::new(Rate::Unlimited, InFlight { start: 64, max: 64 });
-        let hn = Hn::new(Gateway::new(transport, settings, clock.clone(), Box::new(|| 0.0)));
+        let hn = Hn::new(Gateway::new(transport, settings, clock.clone(), Box::new(|| 0.0)), Decoding::Inline);
         let call = Call::new(Lane::Backfill, Beat::new(clock));
         let stream: StreamName = "items".parse().unwrap();
         let answers = hn.fetch(&stream, keys, &call).await.unwrap();

@@ -12,7 +12,7 @@ use highwater_engine::{
     Ending, Engine, EngineError, Entropy, Process, Sample, Stop, SyncReport, SyncRequest, VerifyReport, World,
 };
 use highwater_sim::{HnSim, Seed, SimTransport};
-use highwater_sources::{Clock, Gateway, Hn, Transport};
+use highwater_sources::{Clock, Decoding, Gateway, Hn, Transport};
 use highwater_store::{Durability, Execution, OpenOptions, SqliteStore, Store};
 use tempfile::TempDir;
 
@@ -138,7 +138,7 @@ impl Stage {
         Engine {
             name: "hn".parse().unwrap(),
             blobs: None,
-            source: Arc::new(Hn::new(gateway)),
+            source: Arc::new(Hn::new(gateway, Decoding::Inline)),
             store,
             settings: self.scenario.engine.clone(),
             world: World {

@@ -20,7 +20,9 @@ use highwater_core::{
     Failure, FailureKind, Key, KeySet, Lane, Position, Span, Timestamp, Value,
     throttle::{InFlight, PauseReason, Rate, Settings},
 };
-use highwater_sources::{Beat, Call, Clock, Discovered, Fetched, Gateway, Hn, Request, Response, Source, Transport};
+use highwater_sources::{
+    Beat, Call, Clock, Decoding, Discovered, Fetched, Gateway, Hn, Request, Response, Source, Transport,
+};
 use http::{HeaderMap, StatusCode};
 
 const NOW: i64 = 1_700_000_000;
@@ -51,7 +53,7 @@ fn hn(transport: Arc<dyn Transport>) -> (Hn, Call) {
     let clock = Clock::simulated(Timestamp::from_millis(NOW * 1000));
     let settings = Settings::new(Rate::Unlimited, InFlight { start: 8, max: 8 });
     let call = Call::new(Lane::Backfill, Beat::new(clock.clone()));
-    (Hn::new(Gateway::new(transport, settings, clock, Box::new(|| 0.0))), call)
+    (Hn::new(Gateway::new(transport, settings, clock, Box::new(|| 0.0)), Decoding::Inline), call)
 }
 
 fn world<'a>(answers: impl IntoIterator<Item = (&'a str, u16, &'a str)>) -> World {

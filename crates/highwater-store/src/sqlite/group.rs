@@ -60,7 +60,9 @@ where
     }
 
     fn answer(self: Box<Self>, outcome: Result<()>) {
-        let Task { result, reply, .. } = *self;
+        let Task { work, result, reply, .. } = *self;
+        // What it holds is the asker's again.
+        drop(work);
         let result = outcome.map(|()| result.expect("an operation that did not fail has a result"));
         // The one who asked may have left: what was written stays written.
         drop(reply.send(result));

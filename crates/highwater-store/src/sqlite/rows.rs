@@ -1,7 +1,5 @@
 //! Storing the rows of mirrored objects, and reading them back. Whether a row changed is the core's to say.
 
-use std::thread;
-
 use highwater_core::{
     Body, Change, Key, Record, SideRow, Timestamp, Value,
     planted::{Bug, planted},
@@ -19,11 +17,6 @@ use super::{
 };
 use crate::rules::{Arrival, Kept, Stored, distinct, place};
 
-/// Rows written at a stretch. Then whoever waits for the processor comes first: where there are few, that is the thread
-/// that fetches, or a remote on this very machine, and neither has much to do before it waits again. A group written
-/// without a pause kept both waiting, and processors idle.
-const STRETCH: usize = 25;
-
 /// Stores records in the order of their keys, which fills pages from left to right.
 pub(super) fn store(session: &mut Session, records: &[Record], arrival: Arrival) -> Sql<Stored> {
     let mut stored = Stored::default();
@@ -32,11 +25,9 @@ pub(super) fn store(session: &mut Session, records: &[Record], arrival: Arrival)
     for batch in records.chunk_by(|a, b| a.table.name == b.table.name) {
         let sql = session.table(batch[0].table);
         let mut rows = Rows::of(&session.db, &mut session.shards, batch[0].table, &sql)?;
-        for stretch in batch.chunks(STRETCH) {
-            for record in stretch {
-                stored.note(rows.store(record, arrival)?, record, arrival.now);
-            }
-            thread::yield_now();
+        for record in batch {
+            stored.note(rows.store(record, arrival)?, record, arrival.now);
+            session.courtesy.note_row();
         }
     }
     Ok(stored)

@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use highwater_core::{SourceName, schema::Table};
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{error::Sql, lock::ProcessLock, mailboxes, roles, runs, segments, shards::Shards, table::TableSql};
+use super::{
+    courtesy::Courtesy, error::Sql, lock::ProcessLock, mailboxes, roles, runs, segments, shards::Shards,
+    table::TableSql,
+};
 
 pub(super) struct Session {
     pub(super) db: Connection,
@@ -13,13 +16,21 @@ pub(super) struct Session {
     /// The ends of the ledger's chains, as far as they are known for certain.
     pub(super) chain_ends: BTreeMap<SourceName, (i64, String)>,
     tables: BTreeMap<&'static str, Arc<TableSql>>,
+    pub(super) courtesy: Courtesy,
     /// Here, because a thread may still be writing when the store itself is gone.
     _lock: ProcessLock,
 }
 
 impl Session {
     pub(super) fn new(db: Connection, shards: Shards, lock: ProcessLock) -> Self {
-        Session { db, shards, chain_ends: BTreeMap::new(), tables: BTreeMap::new(), _lock: lock }
+        Session {
+            db,
+            shards,
+            chain_ends: BTreeMap::new(),
+            tables: BTreeMap::new(),
+            courtesy: Courtesy::default(),
+            _lock: lock,
+        }
     }
 
     /// Takes up what a process left that is dead now: the process lock is ours.

@@ -12,7 +12,7 @@ use highwater_core::{
     throttle::{InFlight, Rate, Settings},
 };
 use highwater_sim::{HnSim, Publicity, Version};
-use highwater_sources::{Beat, Call, Clock, Gateway, Hn, Request, Response, Source, Transport};
+use highwater_sources::{Beat, Call, Clock, Decoding, Gateway, Hn, Request, Response, Source, Transport};
 use serde_json::Value as Json;
 
 use super::stage::{EPOCH, Stage};
@@ -114,7 +114,7 @@ impl Decoder {
             let clock = Clock::simulated(EPOCH);
             let settings = Settings::new(Rate::Unlimited, InFlight { start: 1, max: 1 });
             let transport = Arc::new(OneBody(self.body.clone()));
-            let hn = Hn::new(Gateway::new(transport, settings, clock.clone(), Box::new(|| 0.0)));
+            let hn = Hn::new(Gateway::new(transport, settings, clock.clone(), Box::new(|| 0.0)), Decoding::Inline);
             let call = Call::new(Lane::Backfill, Beat::new(clock));
             hn.fetch(&stream, std::slice::from_ref(key), &call).await.unwrap().remove(0)
         });

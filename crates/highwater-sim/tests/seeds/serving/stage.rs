@@ -9,7 +9,7 @@ use std::{
 use highwater_core::Timestamp;
 use highwater_engine::{Engine, EngineError, Entropy, Process, Sample, ServeRequest, Stop, VerifyReport, World};
 use highwater_sim::{HnSim, Seed, SimTransport, StreamOrder};
-use highwater_sources::{Clock, Gateway, Hn};
+use highwater_sources::{Clock, Decoding, Gateway, Hn};
 use highwater_store::{Durability, Execution, OpenOptions, SqliteStore};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -184,7 +184,7 @@ impl Stage {
         Ok(Engine {
             name: "hn".parse().unwrap(),
             blobs: None,
-            source: Arc::new(Hn::new(gateway)),
+            source: Arc::new(Hn::new(gateway, Decoding::Inline)),
             store: Arc::new(SqliteStore::open(options)?),
             settings: self.scene.engine.clone(),
             world: World {
