@@ -138,9 +138,11 @@ fn end_to_end(workspace: &Workspace, server: &mut TestServer) -> anyhow::Result<
     run_command(command.env(BINARY_VARIABLE, workspace.release_binary("highwater")))
 }
 
-/// They wait for leases, retries and restarts for half of their time.
+/// They wait for leases, retries and restarts for half of their time. The PostgreSQL server they share has connections for
+/// so many.
 fn end_to_end_at_once() -> usize {
-    2 * available_parallelism().map_or(2, NonZeroUsize::get)
+    const MAX: usize = 16;
+    MAX.min(2 * available_parallelism().map_or(2, NonZeroUsize::get))
 }
 
 fn nextest(workspace: &Workspace, filter: &str) -> Command {

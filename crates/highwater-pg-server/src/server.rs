@@ -51,14 +51,15 @@ impl Server {
         let mut server = Server { programs, folder: fresh_folder(), port: port::next()? };
         server.programs.make_folder(&server.folder)?;
         server.create(durability, settings)?;
+        let mut started = server.resume();
         for _ in 1..ATTEMPTS {
-            if server.resume().is_ok() {
-                return Ok(server);
+            if started.as_ref().is_err_and(is_about_port) {
+                // Somebody was quicker to take it.
+                server.port = port::next()?;
+                started = server.resume();
             }
-            // Somebody may have been quicker to take the port.
-            server.port = port::next()?;
         }
-        server.resume()?;
+        started?;
         Ok(server)
     }
 
@@ -146,6 +147,10 @@ impl Drop for Server {
         drop(self.stop(Stop::Immediate));
         drop(fs::remove_dir_all(&self.folder));
     }
+}
+
+fn is_about_port(error: &io::Error) -> bool {
+    error.to_string().contains("could not create any TCP/IP sockets")
 }
 
 /// Short: the path of a Unix socket has room for a hundred bytes.
