@@ -15,6 +15,9 @@ pub enum Decoding {
 /// At about ten microseconds each.
 const FEW: usize = 4;
 
+/// Bytes of a large answer that take as long as one of those.
+pub(crate) const DECODED_LIKE_AN_ITEM: usize = 4 << 10;
+
 impl Decoding {
     /// A few answers are decoded sooner than another thread is woken for them.
     pub(crate) async fn run<T: Send + 'static>(self, answers: usize, work: impl FnOnce() -> T + Send + 'static) -> T {

@@ -50,7 +50,7 @@ use self::{
 };
 use crate::{
     Answer, Budget, Call, Changes, Decoding, Density, Discovered, Fetched, Following, Gateway, GatewayError, Live,
-    Request, Response, Source, StreamPolicy, StreamSpec, Survey,
+    Request, Response, Source, StreamPolicy, StreamSpec, Survey, decoding::DECODED_LIKE_AN_ITEM,
 };
 
 /// Whose mail it is.
@@ -272,9 +272,6 @@ impl Gmail {
 
 /// A key, and what came back for it.
 type Heard = (Key, Result<Response, Fetched>);
-
-/// Bytes of an answer that take as long as one of those that [`Decoding`] counts.
-const DECODED_LIKE_AN_ITEM: usize = 4 << 10;
 
 /// All there is to hear, or what was heard when somebody needs the memory. Nothing at the end.
 async fn next_part(asked: &mut FuturesUnordered<impl Future<Output = Heard>>) -> Vec<Heard> {

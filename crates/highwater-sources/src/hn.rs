@@ -18,31 +18,37 @@ use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use highwater_core::{Failure, FailureKind, Key, KeySet, Position, Span, StreamName, Timestamp};
 use http::StatusCode;
 
-use crate::{Answer, Call, Discovered, Fetched, Gateway, GatewayError, Live, Request, Response, Source, StreamSpec};
+use crate::{
+    Answer, Call, Decoding, Discovered, Fetched, Gateway, GatewayError, Live, Request, Response, Source, StreamSpec,
+    decoding::DECODED_LIKE_AN_ITEM,
+};
 pub use search::searched;
 use streams::Kind;
 use tags::Marks;
 
 const COST: f64 = 1.0;
 
+/// Bytes of a body: more than any item has, less than a user who wrote for years.
+const SMALL: usize = 32 << 10;
+
 pub struct Hn {
     gateway: Gateway,
     streams: [StreamSpec; 2],
+    decoding: Decoding,
 }
 
 impl Hn {
-    pub fn new(gateway: Gateway) -> Self {
-        Hn { gateway, streams: [streams::items(), streams::users()] }
+    pub fn new(gateway: Gateway, decoding: Decoding) -> Self {
+        Hn { gateway, streams: [streams::items(), streams::users()], decoding }
     }
 
-    /// An answer is decoded where it arrives: that takes a microsecond, and less than to hand it to another thread.
     async fn ask(&self, kind: Kind, key: &Key, call: &Call) -> Answer {
         let fetched = match kind.request(key) {
             Err(unasked) => unasked,
             Ok(mut request) => {
                 let marks = Marks::put(&call.tags, key, &mut request);
                 match self.gateway.get(request, call, COST).await {
-                    Ok(response) => self.read(kind, key, marks, &response),
+                    Ok(response) => self.read(kind, key, marks, response).await,
                     Err(GatewayError::Failed(failure)) => Fetched::Failed(failure),
                     Err(GatewayError::Stopped(_)) => Fetched::Skipped,
                 }
@@ -51,14 +57,16 @@ impl Hn {
         Answer::new(key.clone(), fetched)
     }
 
-    fn read(&self, kind: Kind, key: &Key, marks: Marks, response: &Response) -> Fetched {
-        if marks.is_unchanged(response) {
-            return Fetched::Unchanged;
+    /// What is small is decoded where it arrives: that takes a microsecond, less than to hand it to another thread.
+    async fn read(&self, kind: Kind, key: &Key, marks: Marks, response: Response) -> Fetched {
+        let now = self.now();
+        if response.body.len() <= SMALL {
+            return read(kind, key, marks, &response, now);
         }
-        let read = expect_ok(response).and_then(|body| kind.read(key, body, self.now()));
-        let mut fetched = read.unwrap_or_else(Fetched::Failed);
-        marks.take(&response.headers, &mut fetched);
-        fetched
+        let key = key.clone();
+        self.decoding
+            .run(response.body.len() / DECODED_LIKE_AN_ITEM, move || read(kind, &key, marks, &response, now))
+            .await
     }
 
     async fn probe_key(&self, kind: Kind, key: &Key, request: Request) -> Result<(), Failure> {
@@ -167,4 +175,14 @@ fn expect_status(status: StatusCode) -> Result<(), Failure> {
         _ => FailureKind::Status,
     };
     Err(Failure::new(kind, format!("status {}", status.as_u16())))
+}
+
+fn read(kind: Kind, key: &Key, marks: Marks, response: &Response, now: Timestamp) -> Fetched {
+    if marks.is_unchanged(response) {
+        return Fetched::Unchanged;
+    }
+    let read = expect_ok(response).and_then(|body| kind.read(key, body, now));
+    let mut fetched = read.unwrap_or_else(Fetched::Failed);
+    marks.take(&response.headers, &mut fetched);
+    fetched
 }
