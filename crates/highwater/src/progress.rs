@@ -5,6 +5,7 @@ mod copy;
 mod index;
 mod line;
 mod moves;
+mod steady;
 
 use std::{
     collections::VecDeque,
