@@ -176,4 +176,15 @@ mod tests {
         drop(server);
         assert!(!folder.exists());
     }
+
+    #[test]
+    fn a_port_that_is_taken_is_told_from_other_reasons() {
+        let server = Server::start(Durability::Off).unwrap();
+        server.stop(Stop::Fast).unwrap();
+        let _taken = std::net::TcpListener::bind(("127.0.0.1", server.port())).unwrap();
+        assert!(is_about_port(&server.resume().unwrap_err()));
+        fs::remove_file(server.data().join("PG_VERSION")).unwrap();
+        fs::remove_file(server.folder().join("log")).unwrap();
+        assert!(!is_about_port(&server.resume().unwrap_err()));
+    }
 }

@@ -50,10 +50,14 @@ struct World {
 }
 
 fn hn(transport: Arc<dyn Transport>) -> (Hn, Call) {
+    hn_decoding(transport, Decoding::Inline)
+}
+
+fn hn_decoding(transport: Arc<dyn Transport>, decoding: Decoding) -> (Hn, Call) {
     let clock = Clock::simulated(Timestamp::from_millis(NOW * 1000));
     let settings = Settings::new(Rate::Unlimited, InFlight { start: 8, max: 8 });
     let call = Call::new(Lane::Backfill, Beat::new(clock.clone()));
-    (Hn::new(Gateway::new(transport, settings, clock, Box::new(|| 0.0)), Decoding::Inline), call)
+    (Hn::new(Gateway::new(transport, settings, clock, Box::new(|| 0.0)), decoding), call)
 }
 
 fn world<'a>(answers: impl IntoIterator<Item = (&'a str, u16, &'a str)>) -> World {
@@ -88,6 +92,26 @@ impl World {
 
 async fn fetch_one(status: u16, body: &str) -> Fetched {
     world([("/v0/item/7.json", status, body)]).fetch([7]).await.into_values().next().unwrap()
+}
+
+#[tokio::test]
+async fn items_of_any_size_are_decoded_alike_here_and_beside() {
+    let sizes: [usize; 4] = [10, 32 << 10, 40_000, 500_000];
+    let body = |size: &usize| format!("{{\"id\":{size},\"text\":\"{}\"}}", "x".repeat(*size));
+    let answers = sizes.iter().map(|size| (item_path(*size as i64), (200, body(size))));
+    let table = Arc::new(Table { answers: answers.collect(), ..Table::default() });
+    for decoding in [Decoding::Inline, Decoding::Blocking] {
+        let (hn, call) = hn_decoding(table.clone(), decoding);
+        let world = World { hn, table: table.clone(), call };
+        for (key, fetched) in world.fetch(sizes.map(|size| size as i64)).await {
+            let Fetched::Found(record) = fetched else { panic!("{key} is {fetched:?}") };
+            let text = record.body.values.iter().find_map(|value| match value {
+                Value::Text(text) => Some(text.len() as i64),
+                _ => None,
+            });
+            assert_eq!(text, key.number(), "by {decoding:?}");
+        }
+    }
 }
 
 #[tokio::test]
