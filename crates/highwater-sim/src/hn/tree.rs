@@ -55,8 +55,8 @@ impl Tree {
     /// The item a comment replies to.
     pub(super) const fn parent(self, id: u64) -> Option<u64> {
         let (block, place) = locate(id);
-        match self.node(block, place).parent {
-            Some(place) => Some(first_of(block) + place),
+        match self.node(block, place).wish {
+            Some(wish) => Some(first_of(block) + self.parent_place(block, wish)),
             None => None,
         }
     }
@@ -71,20 +71,31 @@ impl Tree {
         (poll + 1..=poll + POLL_OPTIONS).take_while(move |id| *id <= self.last)
     }
 
+    /// Whoever is in a thread takes replies, so that a wish for one of them is granted without another look.
     pub(super) fn replies(self, id: u64) -> Replies {
         let (block, place) = locate(id);
         let mut replies = Replies { block, kids: [0; BLOCK as usize], kids_len: 0, descendants: 0 };
-        let mut parents = [u8::MAX; BLOCK as usize];
+        if !self.node(block, place).kind.takes_replies() {
+            return replies;
+        }
+        // A bit for each place.
+        let mut thread = 1u64 << place;
         let end = BLOCK.min(self.last + 1 - first_of(block));
         for later in place + 1..end {
-            if let Some(parent) = self.node(block, later).parent {
-                parents[later as usize] = parent as u8;
-                if parent == place {
-                    replies.push(later as u8);
-                }
+            let Some(wish) = self.node(block, later).wish else { continue };
+            let parent = if thread >> wish & 1 == 1 {
+                wish
+            } else if place == 0 && self.parent_place(block, wish) == 0 {
+                0
+            } else {
+                continue;
+            };
+            thread |= 1 << later;
+            if parent == place {
+                replies.push(later as u8);
             }
         }
-        replies.descendants = descendants(&parents, place as usize, end as usize);
+        replies.descendants = u64::from(thread.count_ones()) - 1;
         replies.shuffle(self.seed);
         replies
     }
@@ -92,21 +103,17 @@ impl Tree {
     const fn node(self, block: u64, place: u64) -> Node {
         if place <= POLL_OPTIONS && self.is_poll_block(block) {
             let kind = if place == 0 { Kind::Poll } else { Kind::PollOption };
-            return Node { kind, parent: None };
+            return Node { kind, wish: None };
         }
         let hash = self.seed.hash(Purpose::Kind, first_of(block) + place);
         let kind = kind_of(hash, place);
-        let parent = if matches!(kind, Kind::Comment) { Some(self.parent_place(block, place, hash)) } else { None };
-        Node { kind, parent }
+        let wish = if matches!(kind, Kind::Comment) { Some(wish_of(hash, place)) } else { None };
+        Node { kind, wish }
     }
 
-    /// The lower of two draws: early items collect more replies.
-    const fn parent_place(self, block: u64, place: u64, hash: u64) -> u64 {
-        let (one, two) = ((((hash >> 32) & 0xFFFF) * place) >> 16, ((hash >> 48) * place) >> 16);
-        let candidate = if one < two { one } else { two };
-        let poll_option = candidate != 0 && candidate <= POLL_OPTIONS && self.is_poll_block(block);
-        let hash = self.seed.hash(Purpose::Kind, first_of(block) + candidate);
-        if poll_option || !kind_of(hash, candidate).takes_replies() { 0 } else { candidate }
+    /// Who wishes to reply where nobody may replies to the first of the block.
+    const fn parent_place(self, block: u64, wish: u64) -> u64 {
+        if self.node(block, wish).kind.takes_replies() { wish } else { 0 }
     }
 
     const fn is_poll_block(self, block: u64) -> bool {
@@ -116,7 +123,14 @@ impl Tree {
 
 struct Node {
     kind: Kind,
-    parent: Option<u64>,
+    /// The place a comment would reply to.
+    wish: Option<u64>,
+}
+
+/// The lower of two draws: early items collect more replies.
+const fn wish_of(hash: u64, place: u64) -> u64 {
+    let (one, two) = ((((hash >> 32) & 0xFFFF) * place) >> 16, ((hash >> 48) * place) >> 16);
+    if one < two { one } else { two }
 }
 
 /// Of an item that is no poll and no poll option.
@@ -138,19 +152,6 @@ const fn locate(id: u64) -> (u64, u64) {
 
 const fn first_of(block: u64) -> u64 {
     block * BLOCK + 1
-}
-
-/// Replies are younger than what they reply to, so one pass from the end sums the subtrees.
-fn descendants(parents: &[u8; BLOCK as usize], place: usize, end: usize) -> u64 {
-    let mut below = [0u8; BLOCK as usize];
-    for later in (place + 1..end).rev() {
-        if let Some(sum) = below.get_mut(usize::from(parents[later])).filter(|_| parents[later] != u8::MAX) {
-            *sum += 1;
-            let own = below[later];
-            below[usize::from(parents[later])] += own;
-        }
-    }
-    u64::from(below[place])
 }
 
 /// The replies to one item.

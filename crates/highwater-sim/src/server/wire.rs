@@ -15,6 +15,9 @@ pub(super) const HEAD_MAX: usize = 16 << 10;
 /// What a client that speaks HTTP/2 at once starts with; it ends like a head of HTTP/1.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\n";
 
+/// What a head ends with.
+const END: &[u8] = b"\r\n\r\n";
+
 #[derive(Debug)]
 pub(super) enum Parsed<'a> {
     /// The request is not complete yet.
@@ -46,19 +49,30 @@ pub(super) fn parse(input: &[u8], takes: Takes) -> Parsed<'_> {
     if input.starts_with(PREFACE) {
         return Parsed::Http2;
     }
-    let Some(end) = input.windows(4).position(|window| window == b"\r\n\r\n") else {
+    let Some(len) = head_len(input) else {
         return if input.len() < HEAD_MAX { Parsed::Partial } else { Parsed::Refused(StatusCode::BAD_REQUEST) };
     };
-    let text = str::from_utf8(&input[..end]).map_err(|_| StatusCode::BAD_REQUEST);
-    match text.and_then(|text| head(text, end + 4, takes)) {
+    let text = str::from_utf8(&input[..len - END.len()]).map_err(|_| StatusCode::BAD_REQUEST);
+    match text.and_then(|text| head(text, len, takes)) {
         Ok(head) if head.body_len > 0 => head.with_body(input),
         Ok(head) => Parsed::Request(head),
         Err(status) => Parsed::Refused(status),
     }
 }
 
+/// Where a head ends: behind its first empty line.
+fn head_len(input: &[u8]) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        from += input[from..].iter().position(|byte| *byte == b'\n')? + 1;
+        if input[..from].ends_with(END) {
+            return Some(from);
+        }
+    }
+}
+
 fn head(text: &str, len: usize, takes: Takes) -> Result<Head<'_>, StatusCode> {
-    let mut lines = text.split("\r\n");
+    let mut lines = text.lines();
     let mut words = lines.next().unwrap_or("").split(' ');
     let (Some(method), Some(target), Some(version), None) = (words.next(), words.next(), words.next(), words.next())
     else {
