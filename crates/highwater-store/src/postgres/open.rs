@@ -1,13 +1,13 @@
 //! Opening a database: what is asked for, whether the server will do, and the schema.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     address::Address,
     copy,
     error::{Fault, Sql},
     link::{Db, Link, is_about_encryption},
-    pool::{Begin, Pool, quoted},
+    pool::{Begin, Packs, Pool, quoted},
 };
 use crate::{
     ErrorKind, Execution, GroupLimits, Mode, Result, StoreError,
@@ -24,7 +24,7 @@ pub struct PostgresOptions {
     pub clock: LeaseClock,
     pub execution: Execution,
     pub group: GroupLimits,
-    /// Two write rows; the others are for claims, closings, heartbeats and readers, none of which waits long. More
+    /// One writes rows; the others are for claims, closings, heartbeats and readers, none of which waits long. More
     /// would only cost the server memory: a process has few things to ask at once.
     pub connections: usize,
 }
@@ -39,6 +39,8 @@ pub enum LeaseClock {
 }
 
 const CONNECTIONS: usize = 6;
+/// Larger than those of a file: the first thousand rows of a COPY cost the server about twice what the others do.
+const GROUP: GroupLimits = GroupLimits { rows: 8_000, bytes: 16 << 20, linger: Duration::from_millis(100) };
 /// In the server's own count.
 const OLDEST: i32 = 130_000;
 
@@ -49,7 +51,7 @@ impl PostgresOptions {
             mode: Mode::ReadWrite,
             clock: LeaseClock::Server,
             execution: Execution::Blocking,
-            group: GroupLimits::default(),
+            group: GROUP,
             connections: CONNECTIONS,
         }
     }
@@ -66,12 +68,12 @@ pub(super) async fn open(options: &PostgresOptions) -> Result<(Pool, String)> {
     let prepare = async {
         let mut link = Link::connect(&address).await?;
         let db = Db { client: link.client(), begin: Arc::from("BEGIN") };
-        let schema = link.drive(ready(&db, address.schema.as_deref(), options.mode)).await?;
-        Ok((link, schema))
+        let place = link.drive(ready(&db, address.schema.as_deref(), options.mode)).await?;
+        Ok((link, place))
     };
-    let (link, schema) = prepare.await.map_err(|fault| while_opening(fault, &doing))?;
+    let (link, Place { schema, packs }) = prepare.await.map_err(|fault| while_opening(fault, &doing))?;
     let name = format!("{}, schema {schema:?}", address.place());
-    Ok((Pool::new(address, Begin::new(&schema), link, options.connections), name))
+    Ok((Pool::new(address, Begin::new(&schema, packs), link, options.connections), name))
 }
 
 /// There is no run yet that could go on when it heals. A certificate that is not trusted will not be in a moment either.
@@ -86,26 +88,34 @@ fn while_opening(fault: Fault, doing: &str) -> StoreError {
     StoreError { kind, ..error }
 }
 
-/// Brings the schema up to date, or checks that it is; its name.
-async fn ready(db: &Db, schema: Option<&str>, mode: Mode) -> Sql<String> {
+/// Where on the server the store is, and what is known of it.
+struct Place {
+    schema: String,
+    packs: Packs,
+}
+
+/// Brings the schema up to date, or checks that it is.
+async fn ready(db: &Db, schema: Option<&str>, mode: Mode) -> Sql<Place> {
     db.begin().await?;
-    let schema = check_server(db, schema).await?;
+    let place = check_server(db, schema).await?;
     match mode {
-        Mode::ReadOnly | Mode::CopySource => check_schema(db, &schema).await?,
-        Mode::ReadWrite | Mode::CopyTarget => migrate(db, &schema).await?,
+        Mode::ReadOnly | Mode::CopySource => check_schema(db, &place.schema).await?,
+        Mode::ReadWrite | Mode::CopyTarget => migrate(db, &place.schema).await?,
     }
     if mode != Mode::CopyTarget
-        && let Some(source) = copy::unfinished(db, &schema).await?
+        && let Some(source) = copy::unfinished(db, &place.schema).await?
     {
         return Err(is_unfinished(&source).into());
     }
     db.commit().await?;
-    Ok(schema)
+    Ok(place)
 }
 
-async fn check_server(db: &Db, schema: Option<&str>) -> Sql<String> {
+async fn check_server(db: &Db, schema: Option<&str>) -> Sql<Place> {
     let asked = "SELECT current_setting('server_version_num')::int, current_setting('server_version'),
-                        COALESCE($1, current_schema())";
+                        COALESCE($1, current_schema()),
+                        EXISTS (SELECT 1 FROM pg_settings
+                                WHERE name = 'default_toast_compression' AND 'lz4' = ANY(enumvals))";
     let row = db.query(asked, &[(&schema, Type::TEXT)]).await?.remove(0);
     let (version, name): (i32, &str) = (row.try_get(0)?, row.try_get(1)?);
     if version < OLDEST {
@@ -113,7 +123,8 @@ async fn check_server(db: &Db, schema: Option<&str>) -> Sql<String> {
         return Err(StoreError::new(ErrorKind::CannotOpen, old).into());
     }
     let none = "the user's search path has no schema: name one with ?schema=NAME";
-    row.try_get::<_, Option<String>>(2)?.ok_or_else(|| StoreError::new(ErrorKind::CannotOpen, none).into())
+    let schema = row.try_get::<_, Option<String>>(2)?.ok_or_else(|| StoreError::new(ErrorKind::CannotOpen, none))?;
+    Ok(Place { schema, packs: if row.try_get(3)? { Packs::Quickly } else { Packs::AsEver } })
 }
 
 /// One process migrates, the others wait for it and find nothing left to do.

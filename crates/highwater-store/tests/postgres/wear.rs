@@ -72,3 +72,18 @@ async fn the_same_again_rewrites_nothing_and_a_refetch_moves_only_its_time() {
     drop(scene);
     ground.leave().await;
 }
+
+#[tokio::test]
+async fn long_texts_are_packed_quickly_where_the_server_can() {
+    let ground = Ground::new().await;
+    let scene = Scene::planned(ground.lab().await, 0, 10, 10).await;
+    let claimed = scene.claim("worker", 1, at(0)).await;
+    let long = item(1, &"a word ".repeat(2_000), &[]);
+    scene.commit(&claimed[0].lease, vec![long], vec![], at(0)).await.unwrap();
+    let can = "SELECT 'lz4' = ANY(enumvals) FROM pg_settings WHERE name = 'default_toast_compression'";
+    if ground.cells(can).await == ["1"] {
+        assert_eq!(ground.cells("SELECT pg_column_compression(text) FROM hn_items").await, ["lz4"]);
+    }
+    drop(scene);
+    ground.leave().await;
+}
