@@ -71,6 +71,7 @@ fn head_len(input: &[u8]) -> Option<usize> {
     }
 }
 
+/// A line may also end without `\r`, as HTTP lets servers be lenient; the empty one may not.
 fn head(text: &str, len: usize, takes: Takes) -> Result<Head<'_>, StatusCode> {
     let mut lines = text.lines();
     let mut words = lines.next().unwrap_or("").split(' ');
@@ -216,6 +217,15 @@ mod tests {
         assert_eq!((head.len, head.request.target, head.after), (55, "/a", After::KeepAlive));
         assert_eq!((head.request.encoding, head.request.accept), (AcceptEncoding::Gzip, Accept::Json));
         assert!(matches!(parsed(&text[55..]), Parsed::Partial));
+    }
+
+    #[test]
+    fn lines_may_end_either_way() {
+        let text = "GET /a HTTP/1.1\nHost: x\naccept-encoding: gzip\r\n\r\n";
+        let Parsed::Request(head) = parsed(text) else { panic!("{:?}", parsed(text)) };
+        assert_eq!((head.len, head.request.target, head.after), (text.len(), "/a", After::KeepAlive));
+        assert_eq!(head.request.encoding, AcceptEncoding::Gzip);
+        assert!(matches!(parsed("GET /a HTTP/1.1\n\n"), Parsed::Partial));
     }
 
     #[test]
