@@ -88,7 +88,8 @@ impl EngineSettings {
         2 * self.sizes.in_flight as usize + job_size
     }
 
-    /// Jobs at work at once: besides those that fetch, as many as a few group commits under way take.
+    /// Jobs at work at once: besides those that fetch, as many as two of the largest group commits take, one that is
+    /// written and one that gathers.
     pub(crate) fn jobs_max(&self, job_size: usize) -> usize {
         const KEYS_IN_COMMITS: usize = 16_000;
         (self.keys_fetching(job_size) + KEYS_IN_COMMITS).div_ceil(job_size).clamp(4, 512)

@@ -1,16 +1,16 @@
 //! New rows by COPY, straight into their table: a third of the server's time that arrays of columns cost. It knows no
 //! conflicts, so the caller looks first; a row that appears meanwhile ends the transaction, which is then run again.
 
-use std::pin::pin;
+use std::{mem, pin::Pin};
 
-use bytes::{BufMut, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::SinkExt;
 use highwater_core::{
     Value,
     schema::{ColumnType, Table},
 };
 use tokio_postgres::{
-    Statement,
+    CopyInSink, Statement,
     error::SqlState,
     types::{IsNull, ToSql, Type},
 };
@@ -21,43 +21,69 @@ use super::{
     link::Db,
     rows::Item,
 };
-use crate::rules::size_of as weight_of;
+
+/// Bytes of one message. The server keeps a message whole before it looks into it: so many stay within its processor's
+/// reach, and it is at work on the first while the next are spelled.
+const PIECE: usize = 64 << 10;
 
 /// Inserts these rows, none of which is there, without their edges. `copy` is the table's statement.
 pub(super) async fn load(db: &Db, table: &Table, copy: &Statement, items: &[&Item<'_>]) -> Sql<()> {
     let types = types_of(table);
-    // A length before each value, and a few marks behind: grown step by step, it would be copied as often.
-    let lengths = (types.len() + MARKS) * size_of::<i64>();
-    let size: usize = items.iter().map(|item| weight_of(item.record) + lengths).sum();
-    let mut bytes = BytesMut::with_capacity(HEAD.len() + size);
-    bytes.put_slice(HEAD);
+    let mut loading = Loading::begin(db, copy).await?;
     for item in items {
-        row(&mut bytes, &types, item)?;
+        row(loading.room().await?, &types, item)?;
     }
-    bring(db, copy, bytes).await
+    loading.end().await
 }
 
 /// Inserts the edges of these rows, none of which is there.
 pub(super) async fn load_edges(db: &Db, copy: &Statement, items: &[&Item<'_>]) -> Sql<()> {
-    let mut bytes = BytesMut::from(HEAD);
+    let mut loading = Loading::begin(db, copy).await?;
     for item in items {
         let Some(parent) = item.record.key.number() else { continue };
         for (place, member) in (0i64..).zip(&item.body.edges) {
-            edge(&mut bytes, [parent, *member, place]);
+            edge(loading.room().await?, [parent, *member, place]);
         }
     }
-    bring(db, copy, bytes).await
+    loading.end().await
 }
 
-/// All at once: sent in small pieces, the server would be woken for every few rows.
-async fn bring(db: &Db, copy: &Statement, mut bytes: BytesMut) -> Sql<()> {
-    bytes.put_i16(END);
-    let mut sink = pin!(db.client.copy_in(copy).await?);
-    sink.send(bytes.freeze()).await?;
-    sink.finish().await.map(drop).map_err(|error| match error.code() {
-        Some(&SqlState::UNIQUE_VIOLATION) => Fault::Raced,
-        _ => Fault::Sql(error),
-    })
+/// A COPY under way. Dropped before its end, it comes to nothing.
+struct Loading {
+    sink: Pin<Box<CopyInSink<Bytes>>>,
+    bytes: BytesMut,
+}
+
+impl Loading {
+    async fn begin(db: &Db, copy: &Statement) -> Sql<Self> {
+        let sink = Box::pin(db.client.copy_in(copy).await?);
+        let mut bytes = empty();
+        bytes.put_slice(HEAD);
+        Ok(Loading { sink, bytes })
+    }
+
+    /// Where the next row goes, once a whole piece has left.
+    async fn room(&mut self) -> Sql<&mut BytesMut> {
+        if self.bytes.len() >= PIECE {
+            let piece = mem::replace(&mut self.bytes, empty());
+            self.sink.feed(piece.freeze()).await?;
+        }
+        Ok(&mut self.bytes)
+    }
+
+    async fn end(&mut self) -> Sql<()> {
+        self.bytes.put_i16(END);
+        self.sink.send(self.bytes.split().freeze()).await?;
+        self.sink.as_mut().finish().await.map(drop).map_err(|error| match error.code() {
+            Some(&SqlState::UNIQUE_VIOLATION) => Fault::Raced,
+            _ => Fault::Sql(error),
+        })
+    }
+}
+
+/// A piece with room for the row that makes it whole, unless that is a long one.
+fn empty() -> BytesMut {
+    BytesMut::with_capacity(2 * PIECE)
 }
 
 /// The signature, no flags, no extension.

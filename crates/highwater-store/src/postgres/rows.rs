@@ -222,13 +222,12 @@ impl Rows<'_> {
         let Looked { there, copy, copy_edges } = looked;
         let (known, fresh): (Vec<_>, Vec<_>) = items.iter().partition(|item| there.contains(&item.row));
         if !fresh.is_empty() {
-            let link = async {
-                match copy_edges {
-                    Some(copy) => load_edges(self.db, copy, &fresh).await,
-                    None => self.link(&fresh).await,
-                }
-            };
-            try_join(load(self.db, self.table, copy, &fresh), link).await?;
+            // One after the other: what follows a COPY that fails would leave an answer that nobody expects.
+            load(self.db, self.table, copy, &fresh).await?;
+            match copy_edges {
+                Some(copy) => load_edges(self.db, copy, &fresh).await?,
+                None => self.link(&fresh).await?,
+            }
         }
         if known.is_empty() {
             return Ok(vec![Change::New; items.len()]);

@@ -10,7 +10,10 @@ use std::{
 };
 
 use tokio::{
-    sync::{Mutex as AsyncMutex, Notify, Semaphore, oneshot},
+    sync::{
+        Mutex as AsyncMutex, Notify, OwnedMutexGuard, Semaphore,
+        oneshot::{self, error::TryRecvError},
+    },
     task::yield_now,
     time::sleep,
 };
@@ -32,7 +35,8 @@ pub(super) struct Writer {
     queue: Mutex<Queue>,
     arrived: Notify,
     room: Semaphore,
-    leading: AsyncMutex<()>,
+    /// Held by the one who writes for all; goes with the group, hence the `Arc`.
+    leading: Arc<AsyncMutex<()>>,
     limits: GroupLimits,
     execution: Execution,
 }
@@ -44,7 +48,6 @@ struct Queue {
     bytes: usize,
 }
 
-#[derive(Clone, Copy)]
 struct Weight {
     rows: usize,
     bytes: usize,
@@ -56,7 +59,7 @@ impl Writer {
             queue: Mutex::default(),
             arrived: Notify::new(),
             room: Semaphore::new(QUEUE_MAX),
-            leading: AsyncMutex::new(()),
+            leading: Arc::default(),
             limits,
             execution,
         }
@@ -71,31 +74,40 @@ impl Writer {
             self.arrived.notify_one();
             let answered = tokio::select! {
                 biased;
-                answered = &mut answer => answered,
-                turn = self.leading.lock() => {
-                    while answer.is_empty() && self.lead(pool).await {}
-                    drop(turn);
-                    answer.await
-                }
+                answered = &mut answer => answered.ok(),
+                turn = self.leading.clone().lock_owned() => self.lead(pool, turn, answer).await,
             };
             // Without an answer, the one who led has left: nothing was written, or the same again changes nothing.
-            if let Ok(answered) = answered {
+            if let Some(answered) = answered {
                 return answered;
             }
         }
     }
 
-    /// Writes what has gathered; false if nothing has, because one who has left took it along.
-    async fn lead(&self, pool: &Arc<Pool>) -> bool {
-        self.gather().await;
-        let group = self.with_queue(|queue| queue.take(&self.limits));
-        if group.is_empty() {
-            return false;
+    /// Writes group after group until the leader's own job was among them, or nothing is left. None if its job is to be
+    /// brought again.
+    async fn lead(
+        &self,
+        pool: &Arc<Pool>,
+        mut turn: OwnedMutexGuard<()>,
+        mut answer: oneshot::Receiver<Result<LiveCommitted>>,
+    ) -> Option<Result<LiveCommitted>> {
+        loop {
+            match answer.try_recv() {
+                Ok(answered) => return Some(answered),
+                Err(TryRecvError::Closed) => return None,
+                Err(TryRecvError::Empty) => {}
+            }
+            self.gather().await;
+            let group = self.with_queue(|queue| queue.take(&self.limits));
+            let pool = pool.clone();
+            // To spell a thousand rows takes milliseconds, in which the thread that fetches would fetch nothing.
+            let write = async move {
+                group::write(&pool, group).await;
+                turn
+            };
+            turn = self.execution.carry(write).await;
         }
-        let pool = pool.clone();
-        // To spell a thousand rows takes milliseconds, in which the thread that fetches would fetch nothing.
-        self.execution.carry(async move { group::write(&pool, group).await }).await;
-        true
     }
 
     /// Whether rows are being written, or wait to be.

@@ -244,6 +244,31 @@ async fn who_follows_a_leader_that_leaves_is_written_all_the_same() {
     ground.leave().await;
 }
 
+/// Between the look whether a row is there and its COPY.
+#[tokio::test]
+async fn a_row_that_somebody_else_brings_meanwhile_costs_no_connection() {
+    let mut ground = Ground::new().await;
+    ground.url.push_str("&application_name=raced");
+    let scene = Scene::planned(ground.lab().await, 0, 10, 10).await;
+    let lease = scene.claim_one(at(0)).await.lease;
+    let connections = "SELECT pid FROM pg_stat_activity WHERE application_name = 'raced' ORDER BY pid";
+    let before = ground.cells(connections).await;
+    let bring = "BEGIN; INSERT INTO hn_items (id, first_seen_at, last_fetched_at, last_changed_at, row_check)
+                 VALUES (1, now(), now(), now(), 0)";
+    ground.beside.batch_execute(bring).await.unwrap();
+    let mut commit = scene.store().commit(scene.commit_of(&lease, vec![item(1, "", &[2, 3])], vec![]).into());
+    while !is_waiting(&ground, "raced").await {
+        assert!(poll!(&mut commit).is_pending());
+    }
+    ground.beside.batch_execute("COMMIT").await.unwrap();
+    commit.await.unwrap();
+    scene.commit(&lease, vec![item(4, "", &[5])], vec![], at(1)).await.unwrap();
+    assert_eq!(ground.cells("SELECT item, kid FROM hn_kids ORDER BY 1, 2").await, ["1|2", "1|3", "4|5"]);
+    assert_eq!(ground.cells(connections).await, before);
+    drop(scene);
+    ground.leave().await;
+}
+
 #[tokio::test]
 async fn segments_that_end_while_rows_come_in_are_closed_together() {
     let mut ground = Ground::new().await;
