@@ -17,10 +17,6 @@ use highwater_sources::Clock;
 
 use crate::work::Work;
 
-/// As the product has.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 #[derive(Parser)]
 #[command(about = "Yardsticks for `cargo xtask bench`")]
 struct Args {

@@ -84,8 +84,7 @@ impl Writer {
         }
     }
 
-    /// Writes group after group until the leader's own job was among them, or nothing is left. None if its job is to be
-    /// brought again.
+    /// Writes group after group until the leader's own job was among them. None if it is to be brought again.
     async fn lead(
         &self,
         pool: &Arc<Pool>,
