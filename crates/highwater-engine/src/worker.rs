@@ -151,7 +151,7 @@ impl Worker {
     fn judge(&self, work: &SegmentWork, answers: Vec<Answer>) -> Sorted {
         let strike = self.guard.observe(&answers, self.engine.world.clock.moment(), self.engine.now());
         let judge = self.judge_now();
-        let mut sorted = Sorted::default();
+        let mut sorted = Sorted { records: Vec::with_capacity(answers.len()), ..Sorted::default() };
         for Answer { key, fetched, held } in answers {
             sorted.held.extend(held);
             let history = work.history(&key);

@@ -145,22 +145,17 @@ impl Looked {
     }
 
     /// Parts answers that say something of their keys from the others, whose keys stay open.
-    fn usable(&mut self, answers: Vec<Answer>) -> Usable {
-        let mut usable = Usable { answers: Vec::with_capacity(answers.len()), refused: None };
-        for answer in answers {
-            match answer.fetched {
-                Fetched::Failed(failure) if failure.kind == FailureKind::Credentials => {
-                    self.open.push(answer.key);
-                    usable.refused = Some(failure);
-                }
-                Fetched::Failed(failure) if failure.kind == FailureKind::Spent => {
-                    self.open.push(answer.key);
-                    self.spent = Some(failure);
-                }
-                _ => usable.answers.push(answer),
+    fn usable(&mut self, mut answers: Vec<Answer>) -> Usable {
+        let mut refused = None;
+        for Answer { key, fetched, .. } in answers.extract_if(.., |answer| is_about_account(&answer.fetched)) {
+            self.open.push(key);
+            match fetched {
+                Fetched::Failed(failure) if failure.kind == FailureKind::Spent => self.spent = Some(failure),
+                Fetched::Failed(failure) => refused = Some(failure),
+                _ => {}
             }
         }
-        usable
+        Usable { answers, refused }
     }
 }
 
@@ -168,6 +163,10 @@ struct Usable {
     answers: Vec<Answer>,
     /// An account that cannot be used is the end of all.
     refused: Option<Failure>,
+}
+
+fn is_about_account(fetched: &Fetched) -> bool {
+    matches!(fetched, Fetched::Failed(failure) if matches!(failure.kind, FailureKind::Credentials | FailureKind::Spent))
 }
 
 fn batch_error(failure: Failure) -> JobError {

@@ -9,8 +9,7 @@ use highwater_core::{
 
 use super::{
     extra::{EXACT, Extra},
-    field,
-    members::Members,
+    field, members,
 };
 use crate::text::{self, Text};
 
@@ -25,23 +24,20 @@ pub(super) fn decode(body: &[u8], table: &Table) -> Result<Option<Body>, Failure
         return Ok(None);
     }
     // The parser's own message may quote the body.
-    let members = Members::parse(json).map_err(|error| {
+    let mut sorted = Sorted::new(table);
+    members::each(json, |raw_name, raw| sorted.add(raw_name, raw)).map_err(|error| {
         malformed(if error.is_eof() { "the body ends early" } else { "the body is not a JSON object" })
     })?;
-    Ok(Some(row(members, table)))
+    Ok(Some(row(sorted)))
 }
 
 fn malformed(message: &str) -> Failure {
     Failure::new(FailureKind::Malformed, message)
 }
 
-fn row(Members(members): Members<'_>, table: &Table) -> Body {
-    let mut sorted = Sorted::new(table);
-    for (raw_name, raw) in members {
-        sorted.add(raw_name, raw);
-    }
+fn row(sorted: Sorted<'_>) -> Body {
     let Sorted { columns, fields, edges_field, edges, mut extra } = sorted;
-    let mut values = Vec::with_capacity(table.columns.len());
+    let mut values = Vec::with_capacity(columns.len() + 1);
     for (column, raw) in columns.iter().zip(fields) {
         values.push(value(column, raw, &mut extra));
     }

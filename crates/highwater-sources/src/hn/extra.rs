@@ -13,7 +13,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use highwater_core::Value;
 use serde_json::value::RawValue;
 
-use super::members::Members;
+use super::members;
 use crate::text::{self, Text};
 
 pub(super) const EXACT: &str = "_exact";
@@ -121,9 +121,8 @@ impl Canonical {
     }
 
     fn write_object(&mut self, raw: &str) -> Option<()> {
-        let Members(members) = Members::parse(raw).ok()?;
         let mut sorted = BTreeMap::new();
-        for (name, value) in members {
+        for (name, value) in members::all(raw).ok()? {
             let name = text::read(name)?;
             self.is_mended |= matches!(name, Text::Mended { .. });
             sorted.insert(name.shown().to_owned(), value);

@@ -3,7 +3,7 @@
 
 use serde_json::value::RawValue;
 
-use super::members::Members;
+use super::members;
 use crate::text::{self, Text};
 
 /// A decimal of so many characters is exact as a double.
@@ -83,8 +83,8 @@ fn elements(raw: &str) -> Option<Vec<&str>> {
 }
 
 fn indexed(raw: &str) -> Option<Vec<&str>> {
-    let Members(members) = Members::parse(raw).ok()?;
     let index = |name| int_in_text(name).filter(|index| *index >= 0);
+    let members = members::all(raw).ok()?;
     let mut list: Vec<(i64, &str)> =
         members.into_iter().map(|(name, value)| Some((index(name)?, value))).collect::<Option<_>>()?;
     list.sort_by_key(|(index, _)| *index);

@@ -4,42 +4,37 @@
 use std::fmt;
 
 use serde::{
-    Deserialize, Deserializer,
+    Deserializer,
     de::{MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
 
-/// More than an item ever has.
-const CAPACITY: usize = 16;
-
-pub(super) struct Members<'a>(pub(super) Vec<(&'a str, &'a str)>);
-
-impl<'a> Members<'a> {
-    pub(super) fn parse(json: &'a str) -> serde_json::Result<Self> {
-        serde_json::from_str(json)
-    }
+/// Shows every member to `visit`, also those before one that cannot be read.
+pub(super) fn each<'a>(json: &'a str, visit: impl FnMut(&'a str, &'a str)) -> serde_json::Result<()> {
+    let mut parser = serde_json::Deserializer::from_str(json);
+    parser.deserialize_map(Each(visit))?;
+    parser.end()
 }
 
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Collect)
-    }
+pub(super) fn all(json: &str) -> serde_json::Result<Vec<(&str, &str)>> {
+    let mut members = Vec::new();
+    each(json, |name, value| members.push((name, value)))?;
+    Ok(members)
 }
 
-struct Collect;
+struct Each<V>(V);
 
-impl<'de> Visitor<'de> for Collect {
-    type Value = Members<'de>;
+impl<'de, V: FnMut(&'de str, &'de str)> Visitor<'de> for Each<V> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members = Vec::with_capacity(CAPACITY);
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         while let Some((name, value)) = map.next_entry::<&RawValue, &RawValue>()? {
-            members.push((name.get(), value.get()));
+            (self.0)(name.get(), value.get());
         }
-        Ok(Members(members))
+        Ok(())
     }
 }

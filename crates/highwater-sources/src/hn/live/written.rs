@@ -8,7 +8,7 @@ use highwater_core::{Key, StreamName};
 use serde_json::value::RawValue;
 
 use crate::{
-    hn::{field, members::Members, user},
+    hn::{field, members, user},
     text::{self, Text},
 };
 
@@ -96,7 +96,7 @@ fn children(raw: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
         let list: Vec<&RawValue> = serde_json::from_str(raw).ok()?;
         return Some(list.into_iter().enumerate().map(|(index, raw)| (index.to_string().into(), raw.get())).collect());
     }
-    let Members(members) = Members::parse(raw).ok()?;
+    let members = members::all(raw).ok()?;
     let named = members.into_iter().map(|(name, raw)| Some((shown(text::read(name)?), raw)));
     named.collect()
 }
