@@ -51,9 +51,10 @@ enum Command {
     },
     /// Remove a schema and let the server write out what it still holds in memory
     Sweep { url: String, schema: String },
-    /// Segments a second that eight claimers get, before and after many updates
+    /// Segments a second that eight claimers get, in one store as it is and in another after many updates
     Claims {
-        url: String,
+        fresh: String,
+        worn: String,
         #[arg(long)]
         segments: u32,
         #[arg(long)]
@@ -91,8 +92,8 @@ fn main() -> anyhow::Result<()> {
         Command::Control { path, items } => serde_json::to_string(&control::measure(path, *items)?)?,
         Command::Ceiling { url, items } => serde_json::to_string(&postgres::ceiling(url, *items)?)?,
         Command::Sweep { url, schema } => serde_json::to_string(&postgres::sweep(url, schema)?)?,
-        Command::Claims { url, segments, updates } => {
-            serde_json::to_string(&postgres::claims(url, *segments, *updates)?)?
+        Command::Claims { fresh, worn, segments, updates } => {
+            serde_json::to_string(&postgres::claims(fresh, worn, *segments, *updates)?)?
         }
         Command::Tables { path } => serde_json::to_string(&tables::read(path)?)?,
     };
