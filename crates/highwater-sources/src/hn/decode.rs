@@ -23,8 +23,8 @@ pub(super) fn decode(body: &[u8], table: &Table) -> Result<Option<Body>, Failure
     if json.trim_ascii() == "null" {
         return Ok(None);
     }
-    // The parser's own message may quote the body.
     let mut sorted = Sorted::new(table);
+    // The parser's own message may quote the body.
     members::each(json, |raw_name, raw| sorted.add(raw_name, raw)).map_err(|error| {
         malformed(if error.is_eof() { "the body ends early" } else { "the body is not a JSON object" })
     })?;
