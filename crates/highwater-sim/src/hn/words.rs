@@ -137,3 +137,21 @@ const fn padded() -> [Padded; WORDS.len()] {
 fn letters(out: &mut Vec<u8>, draw: u64) {
     out.extend_from_slice(&draw.to_le_bytes().map(|byte| b'a' + byte % 26));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stand_one_space_apart_up_to_the_goal() {
+        for goal in 1..400 {
+            let mut out = b"before".to_vec();
+            words(&mut out, &mut SplitMix64::new(goal as u64), &VOCABULARY, 6 + goal);
+            let text = str::from_utf8(&out[6..]).unwrap();
+            assert!((goal..=goal + WORD_MAX).contains(&text.len()), "{goal}: {text}");
+            // The one entry that is two words. A space may be the last to fit.
+            let text = text.strip_suffix(' ').unwrap_or(text).replace("(sort of)", "maybe");
+            assert!(text.split(' ').all(|word| WORDS.contains(&word)), "{goal}: {text}");
+        }
+    }
+}

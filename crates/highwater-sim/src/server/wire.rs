@@ -274,6 +274,7 @@ mod tests {
             ("POST / HTTP/1.1\r\n\r\n", StatusCode::METHOD_NOT_ALLOWED),
             ("GET / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", StatusCode::BAD_REQUEST),
             ("GET /\r\n\r\n", StatusCode::BAD_REQUEST),
+            ("GET /a b HTTP/1.1\r\n\r\n", StatusCode::BAD_REQUEST),
             ("GET / HTTP/1.1\r\nrubbish\r\n\r\n", StatusCode::BAD_REQUEST),
         ] {
             assert!(matches!(parsed(text), Parsed::Refused(found) if found == status), "{text}");
