@@ -19,7 +19,7 @@ const COLUMNS_MAX: usize = 16;
 /// The row that a body makes in its table; none if the remote says there is nothing. The last column of a table is
 /// `extra`, all others come from fields of the same name.
 pub(super) fn decode(body: &[u8], table: &Table) -> Result<Option<Body>, Failure> {
-    let json = str::from_utf8(body).map_err(|_| malformed("the body is not UTF-8"))?;
+    let json = simdutf8::basic::from_utf8(body).map_err(|_| malformed("the body is not UTF-8"))?;
     if json.trim_ascii() == "null" {
         return Ok(None);
     }
@@ -38,8 +38,11 @@ fn malformed(message: &str) -> Failure {
 fn row(sorted: Sorted<'_>) -> Body {
     let Sorted { columns, fields, edges_field, edges, mut extra } = sorted;
     let mut values = Vec::with_capacity(columns.len() + 1);
-    for (column, raw) in columns.iter().zip(fields) {
-        values.push(value(column, raw, &mut extra));
+    values.extend(columns.iter().map(empty));
+    for ((value, column), raw) in values.iter_mut().zip(columns).zip(fields) {
+        if let Some(raw) = raw {
+            read_into(value, column, raw, &mut extra);
+        }
     }
     let edges = edges_field.zip(edges).map(|(field, raw)| members_of(field, raw, &mut extra)).unwrap_or_default();
     values.push(extra.into_value());
@@ -88,9 +91,13 @@ fn own_columns(table: &Table) -> &'static [Column] {
     table.columns.split_last().map_or(&[], |(_extra, own)| own)
 }
 
-fn value<'a>(column: &Column, raw: Option<&'a str>, extra: &mut Extra<'a>) -> Value {
-    let empty = if column.kind == ColumnType::Bool { Value::Bool(false) } else { Value::Null };
-    let Some(raw) = raw else { return empty };
+/// What a column has when there is no such field.
+fn empty(column: &Column) -> Value {
+    if column.kind == ColumnType::Bool { Value::Bool(false) } else { Value::Null }
+}
+
+/// Leaves the column empty if it cannot hold the field.
+fn read_into<'a>(value: &mut Value, column: &Column, raw: &'a str, extra: &mut Extra<'a>) {
     let read = match column.kind {
         ColumnType::Int => field::int(raw).map(Value::Int),
         ColumnType::Bool => field::bool(raw).map(Value::Bool),
@@ -98,10 +105,10 @@ fn value<'a>(column: &Column, raw: Option<&'a str>, extra: &mut Extra<'a>) -> Va
         ColumnType::Text => text::read(raw).map(|text| text_value(column.name, text, extra)),
         ColumnType::Json | ColumnType::Bytes | ColumnType::Time => None,
     };
-    read.unwrap_or_else(|| {
-        extra.keep(column.name, raw);
-        empty
-    })
+    match read {
+        Some(read) => *value = read,
+        None => extra.keep(column.name, raw),
+    }
 }
 
 fn text_value(name: &str, text: Text<'_>, extra: &mut Extra<'_>) -> Value {
