@@ -56,7 +56,7 @@ pub(crate) async fn fetch(base_url: &str, in_flight: u32, clock: &Clock) -> anyh
 }
 
 async fn token(gateway: &Gateway) -> anyhow::Result<Token> {
-    let response = gateway.get(Request::post("/token", FORM, GRANT), &call(gateway), 1.0).await?;
+    let response = gateway.get(&Request::post("/token", FORM, GRANT), &call(gateway), 1.0).await?;
     serde_json::from_slice(&response.body).context("no token")
 }
 
@@ -68,7 +68,7 @@ impl Mailbox {
     async fn get(&self, path: String) -> anyhow::Result<bytes::Bytes> {
         let mut request = Request::get(path);
         request.headers.insert(header::AUTHORIZATION, self.token.clone());
-        let response = self.gateway.get(request, &call(&self.gateway), 1.0).await?;
+        let response = self.gateway.get(&request, &call(&self.gateway), 1.0).await?;
         ensure!(response.status.is_success(), "answered {}", response.status);
         Ok(response.body)
     }

@@ -41,7 +41,7 @@ pub(crate) fn gateway(base_url: &str, in_flight: u32, clock: &Clock) -> anyhow::
 async fn fetch_items(gateway: Arc<Gateway>, work: Work) -> anyhow::Result<()> {
     let call = Call::new(Lane::Backfill, Beat::new(gateway.clock().clone()));
     while let Some(id) = work.next_id() {
-        let response = gateway.get(Request::get(format!("/v0/item/{id}.json")), &call, 1.0).await?;
+        let response = gateway.get(&Request::get(format!("/v0/item/{id}.json")), &call, 1.0).await?;
         ensure!(response.status.is_success(), "item {id}: {}", response.status);
     }
     Ok(())

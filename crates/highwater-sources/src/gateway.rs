@@ -99,11 +99,11 @@ impl Gateway {
     }
 
     /// Waits for its turn and sends. An answer that asks to slow down is waited out, however often it comes.
-    pub async fn get(&self, request: Request, call: &Call, cost: f64) -> Result<Response, GatewayError> {
+    pub async fn get(&self, request: &Request, call: &Call, cost: f64) -> Result<Response, GatewayError> {
         loop {
             let pass = self.limiter.acquire(call.lane, cost).await?;
-            self.take(&request)?;
-            let under_way = self.enter(&request).await?;
+            self.take(request)?;
+            let under_way = self.enter(request).await?;
             let in_flight = call.beat.in_flight();
             let (answer, outcome) = self.send(request.clone(), Some(call.lane)).await;
             drop(in_flight);

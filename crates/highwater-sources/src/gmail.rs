@@ -145,13 +145,13 @@ impl Gmail {
     async fn ask(&self, request: Request, call: &Call, cost: f64) -> Result<Response, GatewayError> {
         let mut token = self.bearer.token().await?;
         for _ in 0..RENEWALS {
-            let response = self.gateway.get(signed(request.clone(), &token), call, cost).await?;
+            let response = self.gateway.get(&signed(request.clone(), &token), call, cost).await?;
             if response.status != StatusCode::UNAUTHORIZED {
                 return Ok(response);
             }
             token = self.bearer.refused(&token).await?;
         }
-        self.gateway.get(signed(request, &token), call, cost).await
+        self.gateway.get(&signed(request, &token), call, cost).await
     }
 
     /// An answer that is no message, read. Lists are made of many of these, so that one that fails for a moment may not

@@ -43,30 +43,25 @@ impl Hn {
     }
 
     async fn ask(&self, kind: Kind, key: &Key, call: &Call) -> Answer {
-        let fetched = match kind.request(key) {
-            Err(unasked) => unasked,
-            Ok(mut request) => {
-                let marks = Marks::put(&call.tags, key, &mut request);
-                match self.gateway.get(request, call, COST).await {
-                    Ok(response) => self.read(kind, key, marks, response).await,
-                    Err(GatewayError::Failed(failure)) => Fetched::Failed(failure),
-                    Err(GatewayError::Stopped(_)) => Fetched::Skipped,
-                }
-            }
+        let mut request = match kind.request(key) {
+            Ok(request) => request,
+            Err(unasked) => return Answer::new(key.clone(), unasked),
+        };
+        let marks = Marks::put(&call.tags, key, &mut request);
+        let fetched = match self.gateway.get(&request, call, COST).await {
+            Ok(response) if response.body.len() <= SMALL => read(kind, key, marks, &response, self.now()),
+            // Boxed, so that the many that are small are not made larger by it.
+            Ok(response) => Box::pin(self.read_beside(kind, key.clone(), marks, response)).await,
+            Err(GatewayError::Failed(failure)) => Fetched::Failed(failure),
+            Err(GatewayError::Stopped(_)) => Fetched::Skipped,
         };
         Answer::new(key.clone(), fetched)
     }
 
-    /// What is small is decoded where it arrives: that takes a microsecond, less than to hand it to another thread.
-    async fn read(&self, kind: Kind, key: &Key, marks: Marks, response: Response) -> Fetched {
-        let now = self.now();
-        if response.body.len() <= SMALL {
-            return read(kind, key, marks, &response, now);
-        }
-        let key = key.clone();
-        self.decoding
-            .run(response.body.len() / DECODED_LIKE_AN_ITEM, move || read(kind, &key, marks, &response, now))
-            .await
+    /// Only what is large: a small one takes a microsecond where it arrives, less than to hand it to another thread.
+    async fn read_beside(&self, kind: Kind, key: Key, marks: Marks, response: Response) -> Fetched {
+        let (now, items) = (self.now(), response.body.len() / DECODED_LIKE_AN_ITEM);
+        self.decoding.run(items, move || read(kind, &key, marks, &response, now)).await
     }
 
     async fn probe_key(&self, kind: Kind, key: &Key, request: Request) -> Result<(), Failure> {
@@ -95,7 +90,7 @@ impl Source for Hn {
     fn head<'a>(&'a self, stream: &'a StreamName, call: &'a Call) -> BoxFuture<'a, Result<Position, Failure>> {
         Box::pin(async move {
             Kind::expect_items(stream)?;
-            read_head(&self.gateway.get(head_request(), call, COST).await?)
+            read_head(&self.gateway.get(&head_request(), call, COST).await?)
         })
     }
 
@@ -128,8 +123,12 @@ impl Source for Hn {
     ) -> BoxFuture<'a, Result<Vec<Answer>, Failure>> {
         Box::pin(async move {
             let kind = Kind::of(stream)?;
-            let asked: FuturesUnordered<_> = keys.iter().map(|key| self.ask(kind, key, call)).collect();
-            Ok(asked.collect().await)
+            let mut asked: FuturesUnordered<_> = keys.iter().map(|key| self.ask(kind, key, call)).collect();
+            let mut answers = Vec::with_capacity(keys.len());
+            while let Some(answer) = asked.next().await {
+                answers.push(answer);
+            }
+            Ok(answers)
         })
     }
 

@@ -124,7 +124,7 @@ impl Looker {
         let request = Request::get(format!("/api/4.0/{path}"));
         let (mut token, mut refusals) = (self.session.token().await?, 0);
         loop {
-            let response = self.gateway.get(signed(request.clone(), &token), call, 1.0).await?;
+            let response = self.gateway.get(&signed(request.clone(), &token), call, 1.0).await?;
             if response.status != StatusCode::UNAUTHORIZED || refusals >= RENEWALS {
                 return Ok(response);
             }

@@ -83,7 +83,7 @@ fn unlimited(in_flight: u32) -> World {
 impl World {
     async fn get(&self, path: &str, lane: Lane) -> Result<Response, GatewayError> {
         let call = Call::new(lane, Beat::new(self.gateway.clock().clone()));
-        self.gateway.get(Request::get(path), &call, 1.0).await
+        self.gateway.get(&Request::get(path), &call, 1.0).await
     }
 
     fn now(&self) -> Moment {
@@ -333,7 +333,8 @@ async fn no_permit_is_lost_among_threads() {
     let tasks = (0..2_000_u64).map(|n| {
         let (gateway, call) = (gateway.clone(), Call::new(Lane::Backfill, Beat::new(clock.clone())));
         tokio::spawn(async move {
-            let mut get = pin!(gateway.get(Request::get("/"), &call, 1.0));
+            let request = Request::get("/");
+            let mut get = pin!(gateway.get(&request, &call, 1.0));
             for _ in 0..n % 4 {
                 if poll!(get.as_mut()).is_ready() {
                     return;

@@ -19,7 +19,7 @@ const WITNESSES: usize = 5;
 impl Hn {
     /// The lowest id that is not known to be older than `at`.
     pub(super) async fn first_since(&self, at: Timestamp, call: &Call) -> Result<Position, Failure> {
-        let head = read_head(&self.gateway.get(head_request(), call, COST).await?)?;
+        let head = read_head(&self.gateway.get(&head_request(), call, COST).await?)?;
         let at = at.as_millis().div_euclid(1000);
         let now = self.now().as_millis().div_euclid(1000);
         let mut search = Search { low: 1, high: head.0, earliest: i64::MIN, latest: now, requests: 0 };
@@ -67,7 +67,7 @@ impl Hn {
     }
 
     async fn time_of(&self, id: i64, call: &Call) -> Result<Option<i64>, GatewayError> {
-        let response = self.gateway.get(item::request(id), call, COST).await?;
+        let response = self.gateway.get(&item::request(id), call, COST).await?;
         Ok(item::time(id, expect_ok(&response)?)?)
     }
 }
