@@ -11,9 +11,9 @@ use serde::Serialize;
 
 const BATCH: usize = 1_000;
 const CLAIMERS: usize = 8;
-const CLAIMS_EACH: usize = 500;
-/// The stores take turns, so that a slow minute of the machine meets both.
-const TURNS: usize = 3;
+const CLAIMS_EACH: usize = 200;
+/// The stores take turns of about a second, so that a slow moment of the machine meets both.
+const TURNS: usize = 9;
 /// Leases whose heartbeats wear the table down.
 const WORN: u32 = 1_000;
 
@@ -93,9 +93,14 @@ pub(crate) fn claims(fresh: &str, worn: &str, segments: u32, updates: u32) -> an
         let worn = planned(worn, &stream, segments).await?;
         wear(worn.first().context("there is a claimer")?, &stream, &clock, updates).await?;
         let mut claims = Claims::default();
-        for _ in 0..TURNS {
-            claims.fresh.push(claim_all(&fresh, &stream, &clock).await?);
-            claims.worn.push(claim_all(&worn, &stream, &clock).await?);
+        for turn in 0..TURNS {
+            if turn % 2 == 0 {
+                claims.fresh.push(claim_all(&fresh, &stream, &clock).await?);
+                claims.worn.push(claim_all(&worn, &stream, &clock).await?);
+            } else {
+                claims.worn.push(claim_all(&worn, &stream, &clock).await?);
+                claims.fresh.push(claim_all(&fresh, &stream, &clock).await?);
+            }
         }
         Ok(claims)
     })

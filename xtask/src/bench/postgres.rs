@@ -30,9 +30,13 @@ struct Round {
     sqlite: f64,
     one: f64,
     two: f64,
-    slow_one: f64,
-    slow_two: f64,
     ceiling: f64,
+}
+
+/// With a source that takes its time.
+struct Slow {
+    one: f64,
+    two: f64,
 }
 
 /// Claims a second, by turn.
@@ -46,8 +50,9 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<()> {
     let server = Server::start(Durability::Full).map_err(|error| anyhow!(error))?;
     let mut schemas = Schemas { server: &server, count: 0 };
     let rounds = rounds(bench, &mut schemas)?;
+    let slow = slow_rounds(bench, &mut schemas)?;
     let claims = claims(bench, &schemas.fresh(), &schemas.fresh())?;
-    let figures = figures(&rounds, &claims);
+    let figures = figures(&rounds, &slow, &claims);
     print!("{}", table::draw(&figures));
     Ok(())
 }
@@ -59,7 +64,7 @@ struct Schemas<'a> {
 }
 
 impl Schemas<'_> {
-    /// Removes what the last run left: a server that still writes it out or tidies it up is not the same for all.
+    /// Removes what the last run left: a server that still writes it out or tidies it up is not the same for the next.
     fn sweep(&self, bench: &Bench) -> anyhow::Result<()> {
         let mut command = Command::new(&bench.yardstick);
         read(command.args(["sweep", &self.server.url(), &format!("bench{}", self.count)])).map(drop)
@@ -72,33 +77,50 @@ impl Schemas<'_> {
 }
 
 fn rounds(bench: &Bench, schemas: &mut Schemas<'_>) -> anyhow::Result<Vec<Round>> {
-    let plan = bench.scratch.join("latency.toml");
-    fs::write(&plan, round::latency_plan()).context("cannot write the fault plan")?;
-    let quick = Simulator::start(&bench.highwater, "hn", bench.size.items, "none")?;
-    let slow_items = bench.size.items.min(SLOW_ITEMS);
-    let slow = Simulator::start(&bench.highwater, "hn", slow_items, &plan.to_string_lossy())?;
-    let mut rounds = Vec::new();
-    for number in 1..=bench.size.rounds {
+    let simulator = Simulator::start(&bench.highwater, "hn", bench.size.items, "none")?;
+    let mut round = |number| {
         eprintln!("round {number} of {}", bench.size.rounds);
-        let mut rate = |name: &str, processes, simulator: &Simulator, items, in_flight| {
-            schemas.sweep(bench)?;
-            let store = schemas.fresh();
-            let rate = bench.processes(processes, simulator.url(), &store, items, in_flight)?;
-            tell(name, rate);
-            anyhow::Ok(rate)
-        };
-        let one = rate("PostgreSQL, one process", 1, &quick, bench.size.items, IN_FLIGHT)?;
-        let two = rate("PostgreSQL, two processes", 2, &quick, bench.size.items, IN_FLIGHT)?;
-        let slow_one = rate("with latency, one process", 1, &slow, slow_items, SLOW_IN_FLIGHT)?;
-        let slow_two = rate("with latency, two processes", 2, &slow, slow_items, SLOW_IN_FLIGHT)?;
-        schemas.sweep(bench)?;
-        let sqlite = bench.sync(quick.url(), bench.size.items, IN_FLIGHT)?.rate.items_per_second;
+        let work = Work { simulator: &simulator, items: bench.size.items, in_flight: IN_FLIGHT };
+        let one = work.rate(bench, schemas, 1)?;
+        let two = work.rate(bench, schemas, 2)?;
+        let sqlite = bench.sync(simulator.url(), work.items, work.in_flight)?.rate.items_per_second;
         tell("SQLite", sqlite);
         let ceiling = ceiling(bench, &schemas.server.url())?;
         tell("bare bulk upsert", ceiling);
-        rounds.push(Round { sqlite, one, two, slow_one, slow_two, ceiling });
+        Ok(Round { sqlite, one, two, ceiling })
+    };
+    (1..=bench.size.rounds).map(&mut round).collect()
+}
+
+fn slow_rounds(bench: &Bench, schemas: &mut Schemas<'_>) -> anyhow::Result<Vec<Slow>> {
+    let plan = bench.scratch.join("latency.toml");
+    fs::write(&plan, round::latency_plan()).context("cannot write the fault plan")?;
+    let items = bench.size.items.min(SLOW_ITEMS);
+    let simulator = Simulator::start(&bench.highwater, "hn", items, &plan.to_string_lossy())?;
+    let mut round = |number| {
+        eprintln!("round {number} of {} with latency", bench.size.long_rounds());
+        let work = Work { simulator: &simulator, items, in_flight: SLOW_IN_FLIGHT };
+        Ok(Slow { one: work.rate(bench, schemas, 1)?, two: work.rate(bench, schemas, 2)? })
+    };
+    (1..=bench.size.long_rounds()).map(&mut round).collect()
+}
+
+/// What processes do that share a store.
+struct Work<'a> {
+    simulator: &'a Simulator,
+    items: u64,
+    in_flight: u32,
+}
+
+impl Work<'_> {
+    /// In a schema of its own, which is gone afterwards.
+    fn rate(&self, bench: &Bench, schemas: &mut Schemas<'_>, processes: u32) -> anyhow::Result<f64> {
+        let store = schemas.fresh();
+        let rate = bench.processes(processes, self.simulator.url(), &store, self.items, self.in_flight)?;
+        tell(&format!("PostgreSQL, processes: {processes}"), rate);
+        schemas.sweep(bench)?;
+        Ok(rate)
     }
-    Ok(rounds)
 }
 
 fn tell(name: &str, rate: f64) {
@@ -133,12 +155,7 @@ fn claims(bench: &Bench, fresh: &str, worn: &str) -> anyhow::Result<Claims> {
     serde_json::from_str(&read(&mut command)?).context("the rates of claims")
 }
 
-fn figures(rounds: &[Round], claims: &Claims) -> Figures {
-    let measured = |name: &str, rate: fn(&Round) -> f64| Measured {
-        name: name.to_owned(),
-        items_per_second: median(rounds.iter().map(rate)).unwrap_or(f64::NAN),
-        peak_rss_mb: None,
-    };
+fn figures(rounds: &[Round], slow: &[Slow], claims: &Claims) -> Figures {
     let ratio = |name: &str, ratio: fn(&Round) -> f64, target| judged(name, rounds.iter().map(ratio), target);
     let share = median(rounds.iter().map(|round| round.one / round.ceiling));
     let bare = share.map(|value| Judged { name: "PostgreSQL / bare bulk upsert".to_owned(), value, target: None });
@@ -147,19 +164,23 @@ fn figures(rounds: &[Round], claims: &Claims) -> Figures {
         ratio("PostgreSQL / SQLite", |round| round.one / round.sqlite, Target::AtLeast(0.75)),
         bare,
         ratio("two processes / one", |round| round.two / round.one, Target::AtLeast(1.0)),
-        ratio("two / one with latency", |round| round.slow_two / round.slow_one, Target::AtLeast(1.8)),
+        judged("two / one with latency", slow.iter().map(|slow| slow.two / slow.one), Target::AtLeast(1.8)),
         judged("claims a second by eight", claims.fresh.iter().copied(), Target::AtLeast(1_000.0)),
         judged("claims after 1,000,000 updates / without", worn, Target::AtLeast(1.0)),
     ];
     Figures {
         measured: vec![
-            measured("end to end, SQLite", |round| round.sqlite),
-            measured("end to end, PostgreSQL", |round| round.one),
-            measured("two processes", |round| round.two),
-            measured("one process, 50 ms, 128 in flight", |round| round.slow_one),
-            measured("two processes, 50 ms, 128 in flight each", |round| round.slow_two),
-            measured("bare bulk upsert", |round| round.ceiling),
+            measured("end to end, SQLite", rounds.iter().map(|round| round.sqlite)),
+            measured("end to end, PostgreSQL", rounds.iter().map(|round| round.one)),
+            measured("two processes", rounds.iter().map(|round| round.two)),
+            measured("one process, 50 ms, 128 in flight", slow.iter().map(|slow| slow.one)),
+            measured("two processes, 50 ms, 128 in flight each", slow.iter().map(|slow| slow.two)),
+            measured("bare bulk upsert", rounds.iter().map(|round| round.ceiling)),
         ],
         judged: judged.into_iter().flatten().collect(),
     }
+}
+
+fn measured(name: &str, rates: impl Iterator<Item = f64>) -> Measured {
+    Measured { name: name.to_owned(), items_per_second: median(rates).unwrap_or(f64::NAN), peak_rss_mb: None }
 }
