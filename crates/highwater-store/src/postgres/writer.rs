@@ -25,8 +25,9 @@ use super::{
 };
 use crate::{Execution, GroupLimits, LiveCommitted, Result, rules::size_of};
 
-/// Busy workers finish a job every few milliseconds; a lone writer loses no more than this.
-const QUIET: Duration = Duration::from_millis(5);
+/// Busy workers finish a job every few milliseconds, and those of a process that shares the machine with the server and
+/// with others every ten; a lone writer loses no more than this.
+const QUIET: Duration = Duration::from_millis(20);
 /// Jobs that may wait; more than any engine has workers.
 const QUEUE_MAX: usize = 1_024;
 
