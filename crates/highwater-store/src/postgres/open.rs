@@ -39,8 +39,8 @@ pub enum LeaseClock {
 }
 
 const CONNECTIONS: usize = 6;
-/// Larger than those of a file: the first thousand rows of a COPY cost the server about twice what the others do, also
-/// when several processes bring them at half the speed each.
+/// Larger than those of a file: the first thousand rows of a COPY cost the server about twice what the others do. Of two
+/// processes on one machine each brings 6,000 in that time. A crash undoes two such groups at most.
 const GROUP: GroupLimits = GroupLimits { rows: 8_000, bytes: 16 << 20, linger: Duration::from_millis(250) };
 /// In the server's own count.
 const OLDEST: i32 = 130_000;

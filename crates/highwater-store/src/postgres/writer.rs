@@ -26,7 +26,8 @@ use super::{
 use crate::{Execution, GroupLimits, LiveCommitted, Result, rules::size_of};
 
 /// Busy workers finish a job every few milliseconds, and those of a process that shares the machine with the server and
-/// with others every ten; a lone writer loses no more than this.
+/// with others every ten. A lone writer loses no more than this; one that a job comes to every ten milliseconds waits as
+/// long as a group may gather.
 const QUIET: Duration = Duration::from_millis(20);
 /// Jobs that may wait; more than any engine has workers.
 const QUEUE_MAX: usize = 1_024;
@@ -47,11 +48,14 @@ struct Queue {
     waiting: VecDeque<(Weight, Waiting)>,
     rows: usize,
     bytes: usize,
+    live: usize,
 }
 
 struct Weight {
     rows: usize,
     bytes: usize,
+    /// What the feed told has gathered already, and is to be seen at once.
+    is_live: bool,
 }
 
 impl Writer {
@@ -141,13 +145,15 @@ impl Queue {
         let job = &waiting.job;
         let rows = job.records().len() + job.unchanged().len() + job.settlements().len();
         let bytes = job.records().iter().map(size_of).sum();
+        let is_live = matches!(job, Job::Live(_));
         self.rows += rows;
         self.bytes += bytes;
-        self.waiting.push_back((Weight { rows, bytes }, waiting));
+        self.live += usize::from(is_live);
+        self.waiting.push_back((Weight { rows, bytes, is_live }, waiting));
     }
 
     fn is_ripe(&self, limits: &GroupLimits) -> bool {
-        self.rows >= limits.rows || self.bytes >= limits.bytes
+        self.live > 0 || self.rows >= limits.rows || self.bytes >= limits.bytes
     }
 
     /// The first jobs that make one group: at least one, if any waits.
@@ -160,10 +166,32 @@ impl Queue {
         {
             rows += weight.rows;
             bytes += weight.bytes;
+            self.live -= usize::from(weight.is_live);
             group.push(waiting);
         }
         self.rows -= rows;
         self.bytes -= bytes;
         group
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use highwater_core::{StreamId, Timestamp};
+
+    use super::*;
+    use crate::LiveCommit;
+
+    #[test]
+    fn what_the_feed_told_does_not_wait_for_company() {
+        let stream = StreamId { source: "hn".parse().unwrap(), stream: "items".parse().unwrap() };
+        let (now, limits) = (Timestamp::EPOCH, GroupLimits::default());
+        let told = LiveCommit { stream, now, asked_at: now, records: Vec::new(), unchanged: Vec::new() };
+        let mut queue = Queue::default();
+        assert!(!queue.is_ripe(&limits));
+        queue.push(Waiting { job: Job::Live(Arc::new(told)), reply: oneshot::channel().0 });
+        assert!(queue.is_ripe(&limits));
+        assert_eq!(queue.take(&limits).len(), 1);
+        assert!(!queue.is_ripe(&limits), "what is being written makes nobody hurry");
     }
 }
