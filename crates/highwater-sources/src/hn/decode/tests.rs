@@ -234,6 +234,16 @@ proptest! {
     }
 
     #[test]
+    fn what_is_not_utf8_is_malformed_wherever_it_stands(
+        text in "[a-zé—😀]{1,150}", at in any::<prop::sample::Index>(), byte in 0x80_u8..,
+    ) {
+        let mut json = format!(r#"{{"id":1,"text":"{text}"}}"#).into_bytes();
+        let place = r#"{"id":1,"text":""#.len() + at.index(text.len());
+        json[place] = byte;
+        prop_assert_eq!(decode(&json, &ITEMS).is_ok(), str::from_utf8(&json).is_ok());
+    }
+
+    #[test]
     fn damaged_items_can_not_panic(at in 0_usize..120, byte in any::<u8>()) {
         let mut json = br#"{"by":"a\u0000","dead":[true],"id":1,"kids":{"0":1},"parts":[1,null],"text":"\ud800x","time":"3","x":{"y":1}}"#.to_vec();
         let at = at % json.len();
