@@ -30,10 +30,10 @@ pub(crate) struct Args {
     /// Items of the simulated Hacker News [default: 200,000, quick 40,000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..))]
     items: Option<u64>,
-    /// Fewer items and one round instead of seven: to see that it runs
+    /// Fewer items and one round of each: to see that it runs
     #[arg(long)]
     quick: bool,
-    /// Also run what people use today, from bench/peers, in three rounds
+    /// Also run what people use today, from bench/peers, and three rounds of all instead of seven
     #[arg(long)]
     peers: bool,
     /// Print the raw figures as JSON
@@ -46,7 +46,7 @@ pub(crate) struct PostgresArgs {
     /// Items of the simulated Hacker News [default: 200,000, quick 40,000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..))]
     items: Option<u64>,
-    /// Fewer items and one round instead of seven: to see that it runs
+    /// Fewer items and one round of each: to see that it runs
     #[arg(long)]
     quick: bool,
 }

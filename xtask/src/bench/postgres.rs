@@ -51,6 +51,7 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<()> {
     let mut schemas = Schemas { server: &server, count: 0 };
     let rounds = rounds(bench, &mut schemas)?;
     let slow = slow_rounds(bench, &mut schemas)?;
+    schemas.sweep(bench)?;
     let claims = claims(bench, &schemas.fresh(), &schemas.fresh())?;
     let figures = figures(&rounds, &slow, &claims);
     print!("{}", table::draw(&figures));
@@ -83,6 +84,7 @@ fn rounds(bench: &Bench, schemas: &mut Schemas<'_>) -> anyhow::Result<Vec<Round>
         let work = Work { simulator: &simulator, items: bench.size.items, in_flight: IN_FLIGHT };
         let one = work.rate(bench, schemas, 1)?;
         let two = work.rate(bench, schemas, 2)?;
+        schemas.sweep(bench)?;
         let sqlite = bench.sync(simulator.url(), work.items, work.in_flight)?.rate.items_per_second;
         tell("SQLite", sqlite);
         let ceiling = ceiling(bench, &schemas.server.url())?;
@@ -113,12 +115,12 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// In a schema of its own, which is gone afterwards.
+    /// In a schema of its own, on a server that has nothing else to do.
     fn rate(&self, bench: &Bench, schemas: &mut Schemas<'_>, processes: u32) -> anyhow::Result<f64> {
+        schemas.sweep(bench)?;
         let store = schemas.fresh();
         let rate = bench.processes(processes, self.simulator.url(), &store, self.items, self.in_flight)?;
         tell(&format!("PostgreSQL, processes: {processes}"), rate);
-        schemas.sweep(bench)?;
         Ok(rate)
     }
 }
