@@ -52,8 +52,12 @@ impl Pieces {
     }
 
     pub(super) fn join(mut self) -> Bytes {
+        // Most bodies are one small piece, which then takes no more memory than itself.
+        if self.whole.is_empty() {
+            return self.last.freeze();
+        }
         self.seal();
-        if self.whole.len() <= 1 {
+        if self.whole.len() == 1 {
             return self.whole.pop_front().unwrap_or_default();
         }
         let mut joined = BytesMut::with_capacity(self.len);
