@@ -21,6 +21,7 @@ pub mod search;
 mod segment;
 mod span;
 mod split;
+mod text;
 pub mod throttle;
 mod time;
 mod verdict;
@@ -42,11 +43,14 @@ pub use live::{AGE_BOUNDS, AGE_CLASSES, AgeCounts, Ages, BlindWindow, Rescan, Re
 pub use name::{BadName, Key, KeySet, SourceName, StreamId, StreamName};
 pub use number::spelled_number;
 pub use outage::{Health, OutageWatch};
-pub use record::{Blob, Body, Change, Note, Record, SideRow, SidesCheck, Value, blob_path, hex};
+pub use record::{
+    Blob, Body, Change, Note, Record, SideRow, SidesCheck, Value, blob_path, has_repeats, hex, without_repeats,
+};
 pub use retry::RetryPolicy;
 pub use segment::{DeadLetterPolicy, Extension, Purpose, Segment, SegmentId, SegmentStatus, Tally};
 pub use span::{Position, Span};
 pub use split::{AfterFailure, after_failure, halves};
+pub use text::Text;
 pub use time::{Moment, Timestamp};
 pub use verdict::{
     AbsenceRule, Exception, ExceptionState, History, Judge, Pending, Region, Settlement, Strike, Verdict,

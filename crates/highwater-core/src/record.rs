@@ -1,9 +1,11 @@
 //! A mirrored object as rows, and how it compares with what is stored already.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value as Json};
 
 use crate::{
-    Key, Timestamp,
+    Key, Text, Timestamp,
     schema::{Role, SideTable, Table},
 };
 
@@ -12,7 +14,7 @@ pub enum Value {
     Null,
     Bool(bool),
     Int(i64),
-    Text(String),
+    Text(Text),
     /// Compact JSON with sorted keys.
     Json(String),
     Ints(Vec<i64>),
@@ -150,6 +152,14 @@ impl Body {
 }
 
 impl Value {
+    pub fn text(text: impl Into<Text>) -> Self {
+        Value::Text(text.into())
+    }
+
+    pub fn as_text(&self) -> Option<&str> {
+        if let Value::Text(text) = self { Some(text) } else { None }
+    }
+
     fn to_json(&self) -> Option<Json> {
         match self {
             Value::Null => None,
@@ -185,6 +195,27 @@ impl SidesCheck {
     pub fn sum(self) -> i64 {
         self.0
     }
+}
+
+/// A remote may name an edge twice; the first place counts.
+pub fn without_repeats(mut edges: Vec<i64>) -> Vec<i64> {
+    if has_repeats(&edges) {
+        let mut seen = BTreeSet::new();
+        edges.retain(|edge| seen.insert(*edge));
+    }
+    edges
+}
+
+/// Most lists are shorter: looking through one of those costs less than memory for a sorted copy.
+const LOOKED_THROUGH: usize = 32;
+
+pub fn has_repeats(edges: &[i64]) -> bool {
+    if edges.len() <= LOOKED_THROUGH {
+        return edges.iter().enumerate().any(|(place, edge)| edges[..place].contains(edge));
+    }
+    let mut sorted = edges.to_vec();
+    sorted.sort_unstable();
+    sorted.windows(2).any(|pair| pair[0] == pair[1])
 }
 
 fn same_members(a: &[i64], b: &[i64]) -> bool {
@@ -313,6 +344,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn of_equal_edges_the_first_stays(edges in prop::collection::vec(0i64..60, 0..70)) {
+            let mut expected: Vec<i64> = Vec::new();
+            edges.iter().for_each(|edge| if !expected.contains(edge) { expected.push(*edge) });
+            prop_assert_eq!(has_repeats(&edges), expected != edges);
+            prop_assert_eq!(without_repeats(edges), expected);
+        }
+
         #[test]
         fn another_body_has_another_checksum(a in ".{0,40}", b in ".{0,40}", edges in prop::collection::vec(any::<i64>(), 0..5)) {
             prop_assert_eq!(a == b, body(&a, &edges).checksum() == body(&b, &edges).checksum());

@@ -122,12 +122,10 @@ pub(crate) const TEXTS_AT_ONCE: usize = 16 << 20;
 /// The beginning of a text, as much as is looked at.
 pub(crate) fn shortened(value: Value) -> Value {
     match value {
-        Value::Text(mut text) => {
-            if let Some((end, _)) = text.char_indices().nth(TEXT_MAX) {
-                text.truncate(end);
-            }
-            Value::Text(text)
-        }
+        Value::Text(text) => match text.char_indices().nth(TEXT_MAX) {
+            Some((end, _)) => Value::text(&text[..end]),
+            None => Value::Text(text),
+        },
         value => value,
     }
 }

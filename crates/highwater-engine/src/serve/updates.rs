@@ -10,7 +10,7 @@ use std::{
 use futures_util::{Stream, StreamExt, stream::FuturesUnordered};
 use highwater_core::{
     Event, ExceptionState, Failure, Key, KeySet, Lane, Moment, Position, Record, RescanReason, RetryPolicy, Span,
-    Strike, Timestamp, Value, schema::Table,
+    Strike, Timestamp, schema::Table,
 };
 use highwater_sources::{Answer, Beat, Call, Density, Fetched, Tags};
 use highwater_store::{ErrorKind, LiveCommit, LiveCommitted, RescanPlan};
@@ -201,11 +201,8 @@ impl Service {
             if followed.stream.spec.name.as_str() != from.stream {
                 continue;
             }
-            let texts = sorted.records.iter().filter_map(|record| match &record.body.values[column] {
-                Value::Text(name) => Some(name.clone()),
-                _ => None,
-            });
-            let new = self.authors.new_ones(texts);
+            let names = sorted.records.iter().filter_map(|record| record.body.values[column].as_text());
+            let new = self.authors.new_ones(names.map(str::to_owned));
             if !new.is_empty() {
                 self.engine.steady(|| self.engine.store.note_names(&named.stream.id, &new)).await?;
             }

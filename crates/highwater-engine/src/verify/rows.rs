@@ -105,10 +105,8 @@ async fn audit_side(
         let page = Page { after: after.clone(), limit: SIDE_PAGE };
         let rows = engine.store.side_rows(side.table, spec.table, page).await?;
         let Some(last) = rows.last() else { break };
-        after = match &last[0] {
-            Value::Text(key) => Some(key.clone()),
-            _ => break,
-        };
+        let Some(key) = last[0].as_text() else { break };
+        after = Some(key.to_owned());
         for row in &rows {
             let found = (side.check)(row);
             let owner = spec.table.key_of_row(&Key::from(found.owner.as_str()));

@@ -182,7 +182,8 @@ pub(crate) fn plain(record: Record) -> Plain {
             Value::Null => return None,
             Value::Bool(flag) => i64::from(flag).to_string(),
             Value::Int(number) => number.to_string(),
-            Value::Text(text) | Value::Json(text) => text,
+            Value::Text(text) => text.into(),
+            Value::Json(text) => text,
             Value::Ints(numbers) => format!("[{}]", numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(",")),
             other => panic!("no item has {other:?}"),
         };

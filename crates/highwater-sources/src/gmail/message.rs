@@ -177,10 +177,10 @@ impl Reader {
         let mut record = Record::new(key.clone(), self.table, Body { values: Vec::new(), edges: Vec::new() });
         record.notes.push(ingested(&id, &head, &mail, &sha256, size));
         let raw = vec![
-            Value::Text(id.clone()),
+            Value::text(id.clone()),
             Value::Bytes(packed::pack(bytes)),
             Value::Int(size),
-            Value::Text(sha256.clone()),
+            Value::text(sha256.clone()),
         ];
         record.sides.push(SideRow { table: &RAW, values: raw });
         for attachment in std::mem::take(&mut mail.attachments) {
@@ -192,17 +192,17 @@ impl Reader {
 
     /// In the order of the columns. The sides are the bytes, and after them the attachments.
     fn values(&self, id: String, head: Head, mail: Mail, sides: &[SideRow], sha256: String) -> Vec<Value> {
-        let text = |text: Option<String>| text.map_or(Value::Null, |text| Value::Text(storable(text)));
+        let text = |text: Option<String>| text.map_or(Value::Null, |text| Value::text(storable(text)));
         let emails = |emails: &[String]| Value::Json(json!(emails).to_string());
         let headers: Vec<_> =
             mail.headers.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
         let (from_email, from_name) = mail.from.map_or((None, None), |from| (Some(from.email), from.name));
         vec![
-            Value::Text(id),
-            Value::Text(self.mailbox.org.clone()),
-            Value::Text(self.mailbox.id.clone()),
-            Value::Text(self.table.row_key(&Key::from(head.thread.as_str())).to_string()),
-            Value::Text(head.id.clone()),
+            Value::text(id),
+            Value::text(self.mailbox.org.as_str()),
+            Value::text(self.mailbox.id.as_str()),
+            Value::text(self.table.row_key(&Key::from(head.thread.as_str())).to_string()),
+            Value::text(head.id.as_str()),
             text(Some(head.thread)),
             text(Some(mail.rfc_message_id.unwrap_or_else(|| format!("{}@missing.invalid", head.id)))),
             text(from_email),
@@ -220,7 +220,7 @@ impl Reader {
             list(head.labels.into_iter()),
             Value::Bool(sides.len() > 1),
             head.size_estimate.map_or(Value::Null, Value::Int),
-            Value::Text(sha256),
+            Value::text(sha256),
             Value::Int(SidesCheck::of(sides)),
             text(mail.error),
             Value::Null,
@@ -231,7 +231,7 @@ impl Reader {
         let id = format!("{message}-{}", attachment.part_id);
         let sha256 = sha256_of(&attachment.content);
         let size = i64::try_from(attachment.content.len()).unwrap_or(i64::MAX);
-        let text = |text: Option<String>| text.map_or(Value::Null, Value::Text);
+        let text = |text: Option<String>| text.map_or(Value::Null, Value::text);
         record.notes.push(Note {
             event_type: "ATTACHMENT_SAVED",
             entity_type: "attachment",
@@ -246,18 +246,18 @@ impl Reader {
         record.sides.push(SideRow {
             table: &ATTACHMENTS,
             values: vec![
-                Value::Text(id),
-                Value::Text(self.mailbox.org.clone()),
-                Value::Text(self.mailbox.id.clone()),
-                Value::Text(message.to_owned()),
-                Value::Text(attachment.part_id),
+                Value::text(id),
+                Value::text(self.mailbox.org.as_str()),
+                Value::text(self.mailbox.id.as_str()),
+                Value::text(message),
+                Value::text(attachment.part_id),
                 text(attachment.filename),
-                Value::Text(attachment.mime_type),
+                Value::text(attachment.mime_type),
                 text(attachment.content_id),
                 Value::Bool(attachment.is_inline),
                 Value::Int(size),
-                Value::Text(sha256.clone()),
-                Value::Text(blob_path(&sha256)),
+                Value::text(sha256.clone()),
+                Value::text(blob_path(&sha256)),
             ],
         });
         record.blobs.push(Blob { sha256, content: attachment.content });

@@ -106,19 +106,16 @@ fn check_raw(row: &[Value]) -> SideCheck {
     };
     let raw = usize::try_from(*size).ok().and_then(|size| unpack(packed, size).ok());
     let fault = match raw {
-        Some(raw) if sha256_of(&raw) == *sha256 => None,
+        Some(raw) if sha256_of(&raw) == sha256.as_str() => None,
         Some(_) => Some("its bytes are not those that were stored"),
         None => Some("its bytes cannot be unpacked"),
     };
-    SideCheck { owner: owner.clone(), fault, blob: None }
+    SideCheck { owner: owner.as_str().to_owned(), fault, blob: None }
 }
 
 fn check_attachment(row: &[Value]) -> SideCheck {
     let place = |name: &str| ATTACHMENTS.columns.iter().position(|column| column.name == name);
-    let text = |name: &str| match place(name).and_then(|place| row.get(place)) {
-        Some(Value::Text(text)) => Some(text.clone()),
-        _ => None,
-    };
+    let text = |name: &str| place(name).and_then(|place| row.get(place)).and_then(Value::as_text).map(str::to_owned);
     let (Some(owner), Some(sha256), Some(path)) = (text("message_id"), text("sha256"), text("storage_path")) else {
         return unreadable(row);
     };
@@ -127,10 +124,7 @@ fn check_attachment(row: &[Value]) -> SideCheck {
 }
 
 fn unreadable(row: &[Value]) -> SideCheck {
-    let owner = match row.first() {
-        Some(Value::Text(owner)) => owner.clone(),
-        _ => String::new(),
-    };
+    let owner = row.first().and_then(Value::as_text).unwrap_or_default().to_owned();
     SideCheck { owner, fault: Some("what belongs to it cannot be read"), blob: None }
 }
 

@@ -65,7 +65,7 @@ fn read(values: &[Value], attachments: &[String]) -> Entry {
 }
 
 fn string(value: &Value) -> Option<String> {
-    if let Value::Text(text) = value { Some(text.clone()) } else { None }
+    value.as_text().map(str::to_owned)
 }
 
 fn author(name: Option<String>, email: Option<String>) -> Option<String> {

@@ -65,19 +65,14 @@ pub(super) fn fold(messages: &[Vec<Value>]) -> Vec<Value> {
 fn participants(messages: &[Vec<Value>]) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for message in messages {
-        if let Value::Text(from) = &message[FROM] {
-            all.insert(from.clone());
-        }
+        all.extend(message[FROM].as_text().map(str::to_owned));
         all.extend(message[OTHERS].iter().flat_map(texts));
     }
     all
 }
 
 pub(super) fn note(thread: &[Value]) -> Note {
-    let text = |place: usize| match &thread[place] {
-        Value::Text(text) => text.clone(),
-        _ => String::new(),
-    };
+    let text = |place: usize| thread[place].as_text().unwrap_or_default().to_owned();
     Note {
         event_type: "THREAD_INGESTED",
         entity_type: "thread",

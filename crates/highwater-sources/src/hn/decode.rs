@@ -1,10 +1,11 @@
 //! A row from its JSON. No shape of a field can fail: what its column cannot hold without loss goes to `extra`.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
 
 use highwater_core::{
     Body, Failure, FailureKind, Value,
     schema::{Column, ColumnType, Table},
+    without_repeats,
 };
 
 use super::{
@@ -113,10 +114,11 @@ fn read_into<'a>(value: &mut Value, column: &Column, raw: &'a str, extra: &mut E
 
 fn text_value(name: &str, text: Text<'_>, extra: &mut Extra<'_>) -> Value {
     match text {
-        Text::Plain(text) => Value::Text(text.into_owned()),
+        Text::Plain(Cow::Borrowed(text)) => Value::text(text),
+        Text::Plain(Cow::Owned(text)) => Value::text(text),
         Text::Mended { shown, exact } => {
             extra.keep_exact(name, exact);
-            Value::Text(shown)
+            Value::text(shown)
         }
     }
 }
@@ -129,17 +131,6 @@ fn members_of<'a>(field: &str, raw: &'a str, extra: &mut Extra<'a>) -> Vec<i64> 
             Vec::new()
         }
     }
-}
-
-fn without_repeats(mut members: Vec<i64>) -> Vec<i64> {
-    let mut sorted = members.clone();
-    sorted.sort_unstable();
-    if sorted.windows(2).all(|pair| pair[0] != pair[1]) {
-        return members;
-    }
-    let mut seen = HashSet::new();
-    members.retain(|member| seen.insert(*member));
-    members
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ fn wrong_identity(body: &Body) -> String {
 
 /// How often to look again, if the text is a placeholder: the remote holds the real one back.
 fn looks(body: &Body, now: Timestamp) -> Option<u32> {
-    let Value::Text(text) = &body.values[schema::TEXT] else { return None };
+    let text = body.values[schema::TEXT].as_text()?;
     if text != DELAYED {
         return None;
     }

@@ -18,7 +18,7 @@ pub fn searched() -> Vec<Searched> {
 
 fn read(values: &[Value], _: &[String]) -> Entry {
     let [kind, by, time, title, url, text, deleted, dead] = values else { return Entry::default() };
-    let string = |value: &Value| if let Value::Text(text) = value { Some(text.clone()) } else { None };
+    let string = |value: &Value| value.as_text().map(str::to_owned);
     let mut entry = Entry {
         at: if let Value::Int(time) = time { time.checked_mul(1_000).map(Timestamp::from_millis) } else { None },
         title: string(title).map(|title| html::to_text(&title)),

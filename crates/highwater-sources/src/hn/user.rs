@@ -21,7 +21,7 @@ pub(super) fn request(key: &Key) -> Option<Request> {
 pub(super) fn read(key: &Key, body: &[u8]) -> Result<Fetched, Failure> {
     let Some(body) = decode::decode(body, &USERS)? else { return Ok(Fetched::Absent) };
     let message = match &body.values[schema::ID] {
-        Value::Text(id) if *id == name(key) => {
+        Value::Text(id) if id.as_str() == name(key) => {
             return Ok(Fetched::Found(Record::new(key.clone(), &USERS, body)));
         }
         Value::Text(_) => "the body is about another user",

@@ -94,10 +94,10 @@ impl Reader {
         let spelled = node.spell();
         let exact = if spelled.is_mended { Value::Bytes(raw.as_bytes().to_vec()) } else { Value::Null };
         let values = vec![
-            Value::Text(self.table.row_key(&key).to_string()),
-            Value::Text(self.source.to_string()),
-            Value::Text(self.kind.name.to_owned()),
-            Value::Text(shown(&key.to_string())),
+            Value::text(self.table.row_key(&key).to_string()),
+            Value::text(self.source.to_string()),
+            Value::text(self.kind.name),
+            Value::text(shown(&key.to_string())),
             text(first(node, &["title", "name", "display_name", "custom_title", "label"])),
             text(self.folder_of(node)),
             text(first(node, &["user_id", "owner_id", "creator_id"]).or_else(|| inner(node, "user", "id"))),
@@ -105,7 +105,7 @@ impl Reader {
             time(first(node, &["updated_at"])),
             deleted_at(node),
             Value::Json(spelled.json),
-            Value::Text(node.hash(self.volatile())),
+            Value::text(node.hash(self.volatile())),
             exact,
         ];
         let found = if self.collects { Found::read(self.kind, node) } else { Found::default() };
@@ -145,7 +145,7 @@ fn inner<'n>(node: &Node<'n>, outer: &str, name: &str) -> Option<Cow<'n, str>> {
 }
 
 fn text(word: Option<Cow<'_, str>>) -> Value {
-    word.map_or(Value::Null, |word| Value::Text(shown(&word)))
+    word.map_or(Value::Null, |word| Value::text(shown(&word)))
 }
 
 /// A column cannot hold NUL.
@@ -202,7 +202,7 @@ mod tests {
             r#"{"id":"7","title":"Sales","folder":{"id":"3"},"user_id":"12","created_at":"2024-01-02T03:04:05.000Z",
                 "brand_new":{"x":[1]},"view_count":5}"#,
         );
-        let text = |text: &str| Value::Text(text.into());
+        let text = |text: &str| Value::text(text);
         assert_eq!(
             values[..7],
             [text("bi:dashboards-7"), text("bi"), text("dashboards"), text("7"), text("Sales"), text("3"), text("12")]

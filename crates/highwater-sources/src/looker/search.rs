@@ -49,7 +49,7 @@ pub fn searched(source: &str) -> Vec<Searched> {
 
 fn read(values: &[Value], _: &[String]) -> Entry {
     let [name, created, updated, deleted, body] = values else { return Entry::default() };
-    let title = if let Value::Text(name) = name { Some(name.clone()) } else { None };
+    let title = name.as_text().map(str::to_owned);
     let mut entry = Entry { at: time(updated).or_else(|| time(created)), title, ..Entry::default() };
     entry.add(Field::Title, entry.title.clone());
     let mut texts = Vec::new();

@@ -110,9 +110,8 @@ fn flag(value: &Value) -> Sql<Option<bool>> {
 fn text(kind: ColumnType, value: &Value) -> Sql<Option<Cow<'_, str>>> {
     match (kind, value) {
         (_, Value::Null) => Ok(None),
-        (ColumnType::Text, Value::Text(text)) | (ColumnType::Json, Value::Json(text)) if !text.contains('\0') => {
-            Ok(Some(Cow::Borrowed(text)))
-        }
+        (ColumnType::Text, Value::Text(text)) if !text.contains('\0') => Ok(Some(Cow::Borrowed(text))),
+        (ColumnType::Json, Value::Json(text)) if !text.contains('\0') => Ok(Some(Cow::Borrowed(text))),
         (ColumnType::Ints, Value::Ints(numbers)) => Ok(Some(Cow::Owned(list_text(numbers)))),
         _ => Err(unfit("what it is for")),
     }
@@ -146,13 +145,13 @@ pub(super) fn value_of(kind: ColumnType, row: &Row, index: usize) -> Sql<Value> 
     Ok(match kind {
         ColumnType::Int => row.try_get::<_, Option<i64>>(index)?.map(Value::Int),
         ColumnType::Bool => row.try_get::<_, Option<bool>>(index)?.map(Value::Bool),
-        ColumnType::Text => row.try_get::<_, Option<String>>(index)?.map(Value::Text),
+        ColumnType::Text => row.try_get::<_, Option<String>>(index)?.map(Value::text),
         ColumnType::Bytes => row.try_get::<_, Option<Vec<u8>>>(index)?.map(Value::Bytes),
         ColumnType::Time => time(row, index)?.map(Value::Time),
         ColumnType::Json => row.try_get::<_, Option<&str>>(index)?.map(|json| Value::Json(canonical(json))),
         ColumnType::Ints => row.try_get::<_, Option<Vec<Option<i64>>>>(index)?.map(|numbers| {
             let shown = format!("{numbers:?}");
-            numbers.into_iter().collect::<Option<_>>().map_or(Value::Text(shown), Value::Ints)
+            numbers.into_iter().collect::<Option<_>>().map_or(Value::text(shown), Value::Ints)
         }),
     }
     .unwrap_or(Value::Null))

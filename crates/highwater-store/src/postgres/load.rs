@@ -141,7 +141,7 @@ fn cell(value: &Value, kind: &Type, bytes: &mut BytesMut) -> Written {
         Value::Null => Ok(IsNull::Yes),
         Value::Bool(flag) => flag.to_sql(kind, bytes),
         Value::Int(number) => number.to_sql(kind, bytes),
-        Value::Text(text) => text.to_sql(kind, bytes),
+        Value::Text(text) => text.as_str().to_sql(kind, bytes),
         Value::Ints(numbers) => numbers.to_sql(kind, bytes),
         Value::Bytes(blob) => blob.to_sql(kind, bytes),
         Value::Time(at) => Time(*at).to_sql(kind, bytes),

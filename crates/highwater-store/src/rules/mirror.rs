@@ -1,11 +1,13 @@
 //! Rows of mirrored objects, apart from any SQL. Whether a row changed is the core's to say.
 
-use std::{borrow::Cow, collections::BTreeSet, time::Duration};
+use std::{borrow::Cow, cmp::Ordering, collections::BTreeSet, ptr, time::Duration};
 
 use highwater_core::{
     Ages, BatchCounts, Body, Change, Edit, Key, Note, Record, Settlement, StreamId, Timestamp, Value, Verdict,
+    has_repeats,
     planted::{Bug, planted},
     schema::{Column, ColumnType, Table},
+    without_repeats,
 };
 
 use crate::{ErrorKind, LedgerEntry, Result, StoreError};
@@ -32,10 +34,7 @@ pub(crate) type Grouped = (&'static Table, String);
 /// The group of a row, if something is computed from it.
 pub(crate) fn grouped(table: &'static Table, body: &Body) -> Option<Grouped> {
     let place = table.position(table.derived?.group)?;
-    match body.values.get(place)? {
-        Value::Text(group) => Some((table, group.clone())),
-        _ => None,
-    }
+    body.values.get(place)?.as_text().map(|group| (table, group.to_owned()))
 }
 
 /// Who wrote what nobody's lease stands behind because it mends.
@@ -167,8 +166,10 @@ impl Kept {
 }
 
 /// Records are stored in this order, which fills pages from left to right.
-pub(crate) fn place(record: &Record) -> (&'static str, &Key) {
-    (record.table.name, &record.key)
+pub(crate) fn in_order(a: &Record, b: &Record) -> Ordering {
+    // Those of a batch are nearly always of one table.
+    let tables = if ptr::eq(a.table, b.table) { Ordering::Equal } else { a.table.name.cmp(b.table.name) };
+    tables.then_with(|| a.key.cmp(&b.key))
 }
 
 /// The column that names a row. Sources describe tables with exactly one.
@@ -193,26 +194,25 @@ pub(crate) fn kinds_of(table: &Table, columns: &[&'static str]) -> Result<Vec<Co
 pub(crate) fn key_of(value: &Value) -> Key {
     match value {
         Value::Int(number) => Key::Number(*number),
-        Value::Text(text) | Value::Json(text) => Key::from(text.as_str()),
+        Value::Text(text) => Key::from(text.as_str()),
+        Value::Json(text) => Key::from(text.as_str()),
         Value::Null | Value::Bool(_) | Value::Ints(_) | Value::Bytes(_) | Value::Time(_) => Key::from(""),
     }
 }
 
-/// A remote may name an edge twice; the first place counts. The same list must come back from the table.
+/// With each edge once: the same list must come back from the table.
 pub(crate) fn distinct(body: &Body) -> Cow<'_, Body> {
-    let mut seen = BTreeSet::new();
-    if body.edges.len() < 2 || body.edges.iter().all(|edge| seen.insert(*edge)) {
+    if !has_repeats(&body.edges) {
         return Cow::Borrowed(body);
     }
-    seen.clear();
-    let edges = body.edges.iter().copied().filter(|edge| seen.insert(*edge)).collect();
-    Cow::Owned(Body { values: body.values.clone(), edges })
+    Cow::Owned(Body { values: body.values.clone(), edges: without_repeats(body.edges.clone()) })
 }
 
 /// Roughly what a record takes in the log.
 pub(crate) fn size_of(record: &Record) -> usize {
     let value = |value: &Value| match value {
-        Value::Text(text) | Value::Json(text) => text.len(),
+        Value::Text(text) => text.len(),
+        Value::Json(text) => text.len(),
         Value::Ints(numbers) => 8 * numbers.len(),
         Value::Bytes(bytes) => bytes.len(),
         Value::Null | Value::Bool(_) | Value::Int(_) | Value::Time(_) => 8,

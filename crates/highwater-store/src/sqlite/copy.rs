@@ -173,7 +173,7 @@ fn cell_from(table: &Shape, place: usize, value: Value) -> Sql<Cell> {
     match value {
         Value::Null => Ok(Cell::Null),
         Value::Int(number) => Ok(Cell::Int(number)),
-        Value::Text(text) => Ok(Cell::Text(text)),
+        Value::Text(text) => Ok(Cell::Text(text.into())),
         Value::Bytes(bytes) => Ok(Cell::Bytes(bytes)),
         Value::Bool(_) | Value::Json(_) | Value::Ints(_) | Value::Time(_) => Err(unfit(table, place).into()),
     }

@@ -15,13 +15,13 @@ use super::{
     shards::{Parts, Shard, Shards, is_mail, texts_of},
     table::{EdgeSql, KeyParam, TableSql, ValueParam, values_of},
 };
-use crate::rules::{Arrival, Kept, Stored, distinct, place};
+use crate::rules::{Arrival, Kept, Stored, distinct, in_order};
 
 /// Stores records in the order of their keys, which fills pages from left to right.
 pub(super) fn store(session: &mut Session, records: &[Record], arrival: Arrival) -> Sql<Stored> {
     let mut stored = Stored::default();
     let mut records: Vec<_> = records.iter().collect();
-    records.sort_by(|a, b| place(a).cmp(&place(b)));
+    records.sort_by(|a, b| in_order(a, b));
     for batch in records.chunk_by(|a, b| a.table.name == b.table.name) {
         let sql = session.table(batch[0].table);
         let mut rows = Rows::of(&session.db, &mut session.shards, batch[0].table, &sql)?;
@@ -56,8 +56,8 @@ pub(super) fn confirm(
 
 /// Where a batch begins to write.
 pub(super) fn first(records: &[Record]) -> (&'static str, Key) {
-    let first = records.iter().map(place).min();
-    first.map_or(("", Key::Number(0)), |(table, key)| (table, key.clone()))
+    let first = records.iter().min_by(|a, b| in_order(a, b));
+    first.map_or(("", Key::Number(0)), |first| (first.table.name, first.key.clone()))
 }
 
 /// What a rewritten row says of itself.

@@ -130,7 +130,8 @@ impl ToSql for ValueParam<'_> {
             Value::Null => ToSqlOutput::Borrowed(ValueRef::Null),
             Value::Bool(flag) => ToSqlOutput::from(*flag),
             Value::Int(number) => ToSqlOutput::from(*number),
-            Value::Text(text) | Value::Json(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+            Value::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+            Value::Json(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
             Value::Ints(numbers) => ToSqlOutput::from(spelled(numbers)),
             Value::Bytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
             Value::Time(at) => ToSqlOutput::from(at.as_millis()),
@@ -155,14 +156,16 @@ pub(super) fn value_of(kind: ColumnType, cell: ValueRef<'_>) -> Value {
         (ColumnType::Time, ValueRef::Integer(millis)) => Value::Time(Timestamp::from_millis(millis)),
         (_, ValueRef::Integer(number)) => Value::Int(number),
         (ColumnType::Bytes, ValueRef::Blob(bytes)) => Value::Bytes(bytes.to_vec()),
-        (_, ValueRef::Real(number)) => Value::Text(number.to_string()),
+        (_, ValueRef::Real(number)) => Value::text(number.to_string()),
         (kind, ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => {
             let text = String::from_utf8_lossy(bytes).into_owned();
             match kind {
                 ColumnType::Json => Value::Json(text),
-                ColumnType::Ints => serde_json::from_str(&text).map_or(Value::Text(text), Value::Ints),
+                ColumnType::Ints => {
+                    serde_json::from_str(&text).map_or_else(|_| Value::text(text.as_str()), Value::Ints)
+                }
                 ColumnType::Int | ColumnType::Text | ColumnType::Bool | ColumnType::Bytes | ColumnType::Time => {
-                    Value::Text(text)
+                    Value::text(text)
                 }
             }
         }

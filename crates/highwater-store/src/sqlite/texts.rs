@@ -92,7 +92,8 @@ fn beside(db: &Connection, searchable: &Searchable, owner: &Key) -> Sql<Vec<Stri
 
 fn size(value: &Value) -> usize {
     match value {
-        Value::Text(text) | Value::Json(text) => text.len(),
+        Value::Text(text) => text.len(),
+        Value::Json(text) => text.len(),
         _ => 8,
     }
 }

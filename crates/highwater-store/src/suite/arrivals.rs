@@ -218,7 +218,7 @@ pub async fn a_story_is_told_from_its_first_score_to_its_last(lab: Lab) {
     let scene = Scene::planned(lab, 0, 10, 10).await;
     for (second, score) in [(1, 1), (2, 7), (3, 7), (4, 90)] {
         let mut story = item(1, "", &[]);
-        story.body.values[4] = Value::Text(format!("story {score}"));
+        story.body.values[4] = Value::text(format!("story {score}"));
         story.body.values[6] = Value::Int(score);
         scene.tell(vec![story], at(second)).await;
     }

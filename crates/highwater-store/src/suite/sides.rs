@@ -15,7 +15,7 @@ async fn bytes(scene: &Scene) -> Vec<(String, Vec<u8>)> {
     let page = Page { after: None, limit: ALL };
     let rows = scene.store().side_rows(&RAW, &ALL_MAIL, page).await.unwrap();
     let bytes = |row: Vec<Value>| match <[Value; 4]>::try_from(row).unwrap() {
-        [Value::Text(id), Value::Bytes(bytes), ..] => (id, bytes),
+        [Value::Text(id), Value::Bytes(bytes), ..] => (id.into(), bytes),
         other => panic!("{other:?}"),
     };
     rows.into_iter().map(bytes).collect()

@@ -86,7 +86,7 @@ fn dated(number: i64, version: u8) -> Record {
     let mut record = message(&ANN, &number.to_string(), "t", &["A"]);
     let place = |name| ANN.position(name).unwrap();
     record.body.values[place("internal_date")] = Value::Int(1_400_000_000_000 + number % 10 * YEAR_MILLIS);
-    record.body.values[place("body_plain")] = Value::Text(format!("{number} in version {version}"));
+    record.body.values[place("body_plain")] = Value::text(format!("{number} in version {version}"));
     with_bytes(record, format!("bytes of {number}, {version}").repeat(40).as_bytes())
 }
 

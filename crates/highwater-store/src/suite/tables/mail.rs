@@ -98,11 +98,11 @@ pub fn message(mailbox: &'static Table, key: &str, thread: &str, labels: &[&str]
     let (key, scope) = (Key::from(key), mailbox.scope.unwrap_or_default());
     let row = mailbox.row_key(&key).to_string();
     let values = vec![
-        Value::Text(row.clone()),
+        Value::text(row.clone()),
         Value::Text(scope.into()),
-        Value::Text(format!("{scope}-{thread}")),
-        Value::Text(key.to_string()),
-        Value::Text(format!("of {key}")),
+        Value::text(format!("{scope}-{thread}")),
+        Value::text(key.to_string()),
+        Value::text(format!("of {key}")),
         Value::Time(sent(&key)),
         Value::Json(r#"[["Subject","=?utf-8?q?=C3=A9?="],["X","\u0001"]]"#.into()),
         label_list(labels),
@@ -110,8 +110,8 @@ pub fn message(mailbox: &'static Table, key: &str, thread: &str, labels: &[&str]
         Value::Null,
         Value::Null,
         Value::Int(sent(&key).as_millis()),
-        Value::Text(format!("plain text of {key}")),
-        if key.number().is_some() { Value::Text(format!("<p>{key}</p>")) } else { Value::Null },
+        Value::text(format!("plain text of {key}")),
+        if key.number().is_some() { Value::text(format!("<p>{key}</p>")) } else { Value::Null },
     ];
     let note = Note {
         event_type: "MESSAGE_STORED",
@@ -128,11 +128,11 @@ pub fn message(mailbox: &'static Table, key: &str, thread: &str, labels: &[&str]
 pub fn with_bytes(record: Record, bytes: &[u8]) -> Record {
     let row = record.row_key().to_string();
     let size = Value::Int(bytes.len() as i64);
-    let raw = vec![Value::Text(row.clone()), Value::Bytes(bytes.to_vec()), size.clone(), Value::Text("00ff".into())];
+    let raw = vec![Value::text(row.clone()), Value::Bytes(bytes.to_vec()), size.clone(), Value::text("00ff")];
     let attachment = vec![
-        Value::Text(format!("{row}-1")),
+        Value::text(format!("{row}-1")),
         Value::Text(record.table.scope.unwrap_or_default().into()),
-        Value::Text(row),
+        Value::text(row),
         Value::Text("1".into()),
         Value::Null,
         Value::Text("image/png".into()),
@@ -167,6 +167,6 @@ fn fold(rows: &[Vec<Value>]) -> Vec<Value> {
 }
 
 fn note(row: &[Value]) -> Note {
-    let Value::Text(id) = &row[0] else { unreachable!("a thread has a name") };
-    Note { event_type: "THREAD_SEEN", entity_type: "thread", entity_id: id.clone(), payload: json!({ "id": id }) }
+    let id = row[0].as_text().expect("a thread has a name");
+    Note { event_type: "THREAD_SEEN", entity_type: "thread", entity_id: id.into(), payload: json!({ "id": id }) }
 }

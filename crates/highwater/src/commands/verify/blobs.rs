@@ -77,10 +77,11 @@ async fn named(store: &dyn Store) -> anyhow::Result<BTreeSet<BlobName>> {
     let mut after = None;
     loop {
         let rows = store.side_rows(&ATTACHMENTS, &ALL_MESSAGES, Page { after, limit: PAGE }).await?;
-        let Some(Value::Text(last)) = rows.last().and_then(|row| row.first()) else { return Ok(named) };
-        after = Some(last.clone());
+        let last = rows.last().and_then(|row| row.first()).and_then(Value::as_text);
+        let Some(last) = last else { return Ok(named) };
+        after = Some(last.to_owned());
         for row in &rows {
-            if let Some(Value::Text(sha256)) = hash.and_then(|place| row.get(place)) {
+            if let Some(sha256) = hash.and_then(|place| row.get(place)).and_then(Value::as_text) {
                 named.extend(blob_path(sha256).parse::<BlobName>());
             }
         }
