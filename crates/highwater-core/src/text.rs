@@ -3,15 +3,15 @@
 
 use std::{fmt, ops::Deref};
 
-/// As many bytes as fit into the room of a longer one. Nobody's name is longer at Hacker News.
+/// In bytes: as many as fit into the room of a longer one, and as many as a name at Hacker News may have.
 const SHORT_MAX: usize = 15;
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Text(Kept);
+pub struct Text(Form);
 
 /// Texts of up to `SHORT_MAX` bytes are always short, with zeros behind them: equal texts are equal in every byte.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Kept {
+enum Form {
     Short { len: u8, bytes: [u8; SHORT_MAX] },
     Long(String),
 }
@@ -19,16 +19,16 @@ enum Kept {
 impl Text {
     pub fn as_str(&self) -> &str {
         match &self.0 {
-            Kept::Short { .. } => str::from_utf8(self.as_bytes()).expect("it was a string before"),
-            Kept::Long(text) => text,
+            Form::Short { .. } => str::from_utf8(self.as_bytes()).expect("it was a string before"),
+            Form::Long(text) => text,
         }
     }
 
-    /// Without a look at them, which `as_str` takes.
+    /// Unlike `as_str` does not check that they are UTF-8, as they were before.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
-            Kept::Short { len, bytes } => &bytes[..usize::from(*len)],
-            Kept::Long(text) => text.as_bytes(),
+            Form::Short { len, bytes } => &bytes[..usize::from(*len)],
+            Form::Long(text) => text.as_bytes(),
         }
     }
 
@@ -45,26 +45,26 @@ fn short(text: &str) -> Option<Text> {
     let mut bytes = [0; SHORT_MAX];
     bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
     let len = u8::try_from(text.len()).ok()?;
-    Some(Text(Kept::Short { len, bytes }))
+    Some(Text(Form::Short { len, bytes }))
 }
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
-        short(text).unwrap_or_else(|| Text(Kept::Long(text.to_owned())))
+        short(text).unwrap_or_else(|| Text(Form::Long(text.to_owned())))
     }
 }
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        short(&text).unwrap_or(Text(Kept::Long(text)))
+        short(&text).unwrap_or(Text(Form::Long(text)))
     }
 }
 
 impl From<Text> for String {
     fn from(text: Text) -> Self {
         match text.0 {
-            Kept::Short { .. } => text.as_str().to_owned(),
-            Kept::Long(text) => text,
+            Form::Short { .. } => text.as_str().to_owned(),
+            Form::Long(text) => text,
         }
     }
 }
@@ -92,6 +92,15 @@ mod tests {
     #[test]
     fn a_short_text_takes_no_more_room_than_a_long_one() {
         assert_eq!(size_of::<Text>(), size_of::<String>());
+    }
+
+    #[test]
+    fn up_to_fifteen_bytes_lie_in_the_text_itself() {
+        let (thirteen, fourteen) = ("a".repeat(13), "a".repeat(14));
+        let texts = ["", "comment", &format!("{fourteen}b"), &format!("{thirteen}é"), &format!("{fourteen}é")];
+        let is_short = |text: &&str| matches!(Text::from(*text).0, Form::Short { .. });
+        assert_eq!(texts.iter().map(is_short).collect::<Vec<_>>(), [true, true, true, true, false]);
+        assert_ne!(Text::from("a"), Text::from("a\0"));
     }
 
     proptest! {

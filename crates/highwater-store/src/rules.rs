@@ -22,7 +22,7 @@ pub(crate) use json::canonical;
 pub(crate) use laying::{Laid, Rest};
 pub(crate) use mailbox::no_mailbox;
 pub(crate) use mirror::{
-    Arrival, Grouped, Kept, REPAIR, Stored, distinct, grouped, in_order, key_column, key_of, kinds_of, note_entry,
+    Arrival, Grouped, Kept, REPAIR, Stored, by_place, distinct, grouped, key_column, key_of, kinds_of, note_entry,
     size_of,
 };
 pub(crate) use passes::{ENDED_AT_ONCE, Pass, clipped, rescan_entry};

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{Fetched, Request, escape::escaped};
 
-/// Four times what the site allows.
+/// Four times the 15 that the site allows, and some.
 const NAME_CHARS_MAX: usize = 64;
 
 pub(super) fn request(key: &Key) -> Option<Request> {

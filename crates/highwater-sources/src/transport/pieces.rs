@@ -52,13 +52,15 @@ impl Pieces {
     }
 
     pub(super) fn join(mut self) -> Bytes {
-        // Most bodies are one small piece, which then takes no more memory than itself.
+        // Most bodies are one small piece: it is passed on where it lies.
         if self.whole.is_empty() {
             return self.last.freeze();
         }
         self.seal();
-        if self.whole.len() == 1 {
-            return self.whole.pop_front().unwrap_or_default();
+        if self.whole.len() == 1
+            && let Some(only) = self.whole.pop_front()
+        {
+            return only;
         }
         let mut joined = BytesMut::with_capacity(self.len);
         while let Some(piece) = self.whole.pop_front() {

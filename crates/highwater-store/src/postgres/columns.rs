@@ -145,7 +145,7 @@ pub(super) fn value_of(kind: ColumnType, row: &Row, index: usize) -> Sql<Value> 
     Ok(match kind {
         ColumnType::Int => row.try_get::<_, Option<i64>>(index)?.map(Value::Int),
         ColumnType::Bool => row.try_get::<_, Option<bool>>(index)?.map(Value::Bool),
-        ColumnType::Text => row.try_get::<_, Option<String>>(index)?.map(Value::text),
+        ColumnType::Text => row.try_get::<_, Option<&str>>(index)?.map(Value::text),
         ColumnType::Bytes => row.try_get::<_, Option<Vec<u8>>>(index)?.map(Value::Bytes),
         ColumnType::Time => time(row, index)?.map(Value::Time),
         ColumnType::Json => row.try_get::<_, Option<&str>>(index)?.map(|json| Value::Json(canonical(json))),

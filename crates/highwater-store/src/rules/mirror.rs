@@ -165,8 +165,8 @@ impl Kept {
     }
 }
 
-/// Records are stored in this order, which fills pages from left to right.
-pub(crate) fn in_order(a: &Record, b: &Record) -> Ordering {
+/// Stored in this order, records fill pages from left to right.
+pub(crate) fn by_place(a: &Record, b: &Record) -> Ordering {
     // Those of a batch are nearly always of one table.
     let tables = if ptr::eq(a.table, b.table) { Ordering::Equal } else { a.table.name.cmp(b.table.name) };
     tables.then_with(|| a.key.cmp(&b.key))

@@ -15,13 +15,13 @@ use super::{
     shards::{Parts, Shard, Shards, is_mail, texts_of},
     table::{EdgeSql, KeyParam, TableSql, ValueParam, values_of},
 };
-use crate::rules::{Arrival, Kept, Stored, distinct, in_order};
+use crate::rules::{Arrival, Kept, Stored, by_place, distinct};
 
 /// Stores records in the order of their keys, which fills pages from left to right.
 pub(super) fn store(session: &mut Session, records: &[Record], arrival: Arrival) -> Sql<Stored> {
     let mut stored = Stored::default();
     let mut records: Vec<_> = records.iter().collect();
-    records.sort_by(|a, b| in_order(a, b));
+    records.sort_by(|a, b| by_place(a, b));
     for batch in records.chunk_by(|a, b| a.table.name == b.table.name) {
         let sql = session.table(batch[0].table);
         let mut rows = Rows::of(&session.db, &mut session.shards, batch[0].table, &sql)?;
@@ -56,7 +56,7 @@ pub(super) fn confirm(
 
 /// Where a batch begins to write.
 pub(super) fn first(records: &[Record]) -> (&'static str, Key) {
-    let first = records.iter().min_by(|a, b| in_order(a, b));
+    let first = records.iter().min_by(|a, b| by_place(a, b));
     first.map_or(("", Key::Number(0)), |first| (first.table.name, first.key.clone()))
 }
 

@@ -158,14 +158,12 @@ pub(super) fn value_of(kind: ColumnType, cell: ValueRef<'_>) -> Value {
         (ColumnType::Bytes, ValueRef::Blob(bytes)) => Value::Bytes(bytes.to_vec()),
         (_, ValueRef::Real(number)) => Value::text(number.to_string()),
         (kind, ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => {
-            let text = String::from_utf8_lossy(bytes).into_owned();
+            let text = String::from_utf8_lossy(bytes);
             match kind {
-                ColumnType::Json => Value::Json(text),
-                ColumnType::Ints => {
-                    serde_json::from_str(&text).map_or_else(|_| Value::text(text.as_str()), Value::Ints)
-                }
+                ColumnType::Json => Value::Json(text.into_owned()),
+                ColumnType::Ints => serde_json::from_str(&text).map_or_else(|_| Value::text(&*text), Value::Ints),
                 ColumnType::Int | ColumnType::Text | ColumnType::Bool | ColumnType::Bytes | ColumnType::Time => {
-                    Value::text(text)
+                    Value::text(&*text)
                 }
             }
         }
