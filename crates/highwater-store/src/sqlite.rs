@@ -17,6 +17,7 @@ mod error;
 mod exceptions;
 mod follow;
 mod group;
+mod inserts;
 mod ledger;
 mod live;
 mod lock;

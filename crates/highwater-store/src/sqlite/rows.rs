@@ -1,15 +1,16 @@
 //! Storing the rows of mirrored objects, and reading them back. Whether a row changed is the core's to say.
 
 use highwater_core::{
-    Body, Change, Key, Record, SideRow, Timestamp, Value,
+    Body, Change, Key, Record, SideRow, Timestamp,
     planted::{Bug, planted},
     schema::Table,
 };
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{
     edits,
     error::{Fault, Sql},
+    inserts::{EdgeInsert, RowInsert},
     places,
     session::Session,
     shards::{Parts, Shard, Shards, is_mail, texts_of},
@@ -24,11 +25,12 @@ pub(super) fn store(session: &mut Session, records: &[Record], arrival: Arrival)
     records.sort_by(|a, b| by_place(a, b));
     for batch in records.chunk_by(|a, b| a.table.name == b.table.name) {
         let sql = session.table(batch[0].table);
-        let mut rows = Rows::of(&session.db, &mut session.shards, batch[0].table, &sql)?;
+        let mut rows = Rows::of(&session.db, &mut session.shards, batch[0].table, &sql, arrival)?;
         for record in batch {
-            stored.note(rows.store(record, arrival)?, record, arrival.now);
+            stored.note(rows.store(record)?, record, arrival.now);
             session.courtesy.note_row();
         }
+        rows.finish()?;
     }
     Ok(stored)
 }
@@ -73,32 +75,47 @@ struct Rows<'a> {
     shards: &'a mut Shards,
     table: &'static Table,
     sql: &'a TableSql,
-    insert: CachedStatement<'a>,
-    insert_edge: Option<CachedStatement<'a>>,
+    arrival: Arrival,
+    insert: RowInsert<'a>,
+    edges: Option<EdgeInsert<'a>>,
 }
 
 impl<'a> Rows<'a> {
-    fn of(db: &'a Connection, shards: &'a mut Shards, table: &'static Table, sql: &'a TableSql) -> Sql<Self> {
-        let insert = db.prepare_cached(&sql.insert)?;
-        let insert_edge = sql.edges.as_ref().map(|edges| db.prepare_cached(&edges.insert)).transpose()?;
-        Ok(Rows { db, shards, table, sql, insert, insert_edge })
+    fn of(
+        db: &'a Connection,
+        shards: &'a mut Shards,
+        table: &'static Table,
+        sql: &'a TableSql,
+        arrival: Arrival,
+    ) -> Sql<Self> {
+        let insert = RowInsert::of(db, sql, table, arrival)?;
+        let edges = sql.edges.as_ref().map(|edges| EdgeInsert::of(db, edges)).transpose()?;
+        Ok(Rows { db, shards, table, sql, arrival, insert, edges })
     }
 
-    fn store(&mut self, record: &Record, arrival: Arrival) -> Sql<Change> {
-        let now = arrival.now;
+    fn finish(mut self) -> Sql<()> {
+        self.write_edges()
+    }
+
+    fn store(&mut self, record: &Record) -> Sql<Change> {
+        let now = self.arrival.now;
         let row = record.row_key();
         let body = distinct(&record.body);
         let check = body.checksum();
         let shard = self.shards.target(self.db, record)?;
-        if self.insert(record, &body, check, now, shard)? {
+        let left_out: Vec<usize> =
+            shard.map_or_else(Vec::new, |_| texts_of(self.table).into_iter().flatten().collect());
+        if self.insert.run(&body.values, &left_out, check, record.tag.as_deref())? {
             self.add_edges(&row, &body.edges)?;
             self.add_beside(record, &row, shard)?;
             return Ok(Change::New);
         }
+        // What is read may be a row of this very batch.
+        self.write_edges()?;
         let lies = places::of_row(self.db, self.table, &row)?;
         let kept = read(self.db, self.shards, self.table, self.sql, &row)?
             .ok_or_else(|| Fault::refused(format!("row {row} is neither new nor there")))?;
-        let change = arrival.change(&kept, &body, self.table);
+        let change = self.arrival.change(&kept, &body, self.table);
         if change == Change::Behind {
             return Ok(change);
         }
@@ -118,25 +135,6 @@ impl<'a> Rows<'a> {
         }
         self.restore_beside(record, &row, lies, change)?;
         Ok(change)
-    }
-
-    /// Whether the row is new. Texts that go to a shard are left out.
-    fn insert(&mut self, record: &Record, body: &Body, check: i64, now: Timestamp, shard: Option<Shard>) -> Sql<bool> {
-        let width = body.values.len();
-        for (index, value) in body.values.iter().enumerate() {
-            self.insert.raw_bind_parameter(index + 1, ValueParam(value))?;
-        }
-        if shard.is_some() {
-            for place in texts_of(self.table).into_iter().flatten() {
-                self.insert.raw_bind_parameter(place + 1, ValueParam(&Value::Null))?;
-            }
-        }
-        for offset in 1..=3 {
-            self.insert.raw_bind_parameter(width + offset, now.as_millis())?;
-        }
-        self.insert.raw_bind_parameter(width + 4, check)?;
-        self.insert.raw_bind_parameter(width + 5, record.tag.as_deref())?;
-        Ok(self.insert.raw_execute()? == 1)
     }
 
     fn update(&self, record: &Record, row: &Key, body: &Body, check: i64, times: Times) -> Sql<()> {
@@ -204,13 +202,14 @@ impl<'a> Rows<'a> {
         if edges.is_empty() {
             return Ok(());
         }
-        let (Some(insert), Some(parent)) = (&mut self.insert_edge, key.number()) else {
+        let (Some(insert), Some(parent)) = (&mut self.edges, key.number()) else {
             return Err(Fault::refused(format!("row {key} of {} cannot have edges", self.table.name)));
         };
-        for (order, member) in (0i64..).zip(edges) {
-            insert.execute([parent, *member, order])?;
-        }
-        Ok(())
+        insert.add(parent, edges)
+    }
+
+    fn write_edges(&mut self) -> Sql<()> {
+        self.edges.as_mut().map_or(Ok(()), EdgeInsert::flush)
     }
 }
 

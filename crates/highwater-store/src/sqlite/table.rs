@@ -9,6 +9,7 @@ use rusqlite::{
     types::{ToSqlOutput, ValueRef},
 };
 
+use super::inserts::EDGES_AT_ONCE;
 use crate::rules::key_column;
 
 pub(super) struct TableSql {
@@ -34,6 +35,8 @@ pub(super) struct TableSql {
 
 pub(super) struct EdgeSql {
     pub(super) insert: String,
+    /// As `insert`, of [`EDGES_AT_ONCE`].
+    pub(super) insert_many: String,
     pub(super) delete: String,
     pub(super) select: String,
     /// Parent and member of all parents in a closed range.
@@ -86,11 +89,15 @@ impl TableSql {
 impl EdgeSql {
     fn of(edges: &Edges) -> Self {
         let Edges { table, parent, member, order, .. } = edges;
+        let insert = |rows: usize| {
+            let rows = vec!["(?, ?, ?)"; rows].join(", ");
+            format!(
+                "INSERT INTO \"{table}\" (\"{parent}\", \"{member}\", \"{order}\") VALUES {rows} ON CONFLICT DO NOTHING"
+            )
+        };
         EdgeSql {
-            insert: format!(
-                "INSERT INTO \"{table}\" (\"{parent}\", \"{member}\", \"{order}\") VALUES (?1, ?2, ?3)
-                 ON CONFLICT DO NOTHING"
-            ),
+            insert: insert(1),
+            insert_many: insert(EDGES_AT_ONCE),
             delete: format!("DELETE FROM \"{table}\" WHERE \"{parent}\" = ?1"),
             select: format!("SELECT \"{member}\" FROM \"{table}\" WHERE \"{parent}\" = ?1 ORDER BY \"{order}\""),
             select_range: format!(

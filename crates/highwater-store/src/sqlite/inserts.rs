@@ -1,0 +1,101 @@
+//! The statements that bring new rows and their edges, which is most of what a mirror writes.
+
+use highwater_core::{Value, schema::Table};
+use rusqlite::{CachedStatement, Connection, ToSql};
+
+use super::{
+    error::Sql,
+    table::{EdgeSql, TableSql, ValueParam},
+};
+use crate::rules::Arrival;
+
+/// Inserts rows that came together. Of most rows most columns are empty: what is bound as nothing already, or is the same
+/// in all rows, is not bound again.
+pub(super) struct RowInsert<'a> {
+    statement: CachedStatement<'a>,
+    /// By column: whether the last row had something there.
+    filled: Vec<bool>,
+    was_tagged: bool,
+}
+
+impl<'a> RowInsert<'a> {
+    pub(super) fn of(db: &'a Connection, sql: &TableSql, table: &Table, arrival: Arrival) -> Sql<Self> {
+        let width = table.columns.len();
+        // Out of the cache it comes with nothing bound.
+        let mut statement = db.prepare_cached(&sql.insert)?;
+        for time in 1..=3 {
+            statement.raw_bind_parameter(width + time, arrival.now.as_millis())?;
+        }
+        Ok(RowInsert { statement, filled: vec![false; width], was_tagged: false })
+    }
+
+    /// Whether the row is new. The texts in `left_out` are not written.
+    pub(super) fn run(&mut self, values: &[Value], left_out: &[usize], check: i64, tag: Option<&str>) -> Sql<bool> {
+        for (place, value) in values.iter().enumerate() {
+            let value = if left_out.contains(&place) { &Value::Null } else { value };
+            self.bind(place, value)?;
+        }
+        let width = self.filled.len();
+        self.statement.raw_bind_parameter(width + 4, check)?;
+        if tag.is_some() || self.was_tagged {
+            self.statement.raw_bind_parameter(width + 5, tag)?;
+            self.was_tagged = tag.is_some();
+        }
+        Ok(self.statement.raw_execute()? == 1)
+    }
+
+    fn bind(&mut self, place: usize, value: &Value) -> Sql<()> {
+        let is_filled = !matches!(value, Value::Null);
+        if is_filled || self.filled[place] {
+            self.filled[place] = is_filled;
+            self.statement.raw_bind_parameter(place + 1, ValueParam(value))?;
+        }
+        Ok(())
+    }
+}
+
+/// Edges by statement: a statement that is run takes as long as to insert one.
+pub(super) const EDGES_AT_ONCE: usize = 16;
+
+/// Inserts edges, as many at once as there are. What waits is written by `flush` at the latest.
+pub(super) struct EdgeInsert<'a> {
+    one: CachedStatement<'a>,
+    many: CachedStatement<'a>,
+    waiting: Vec<Edge>,
+}
+
+/// Parent, member, order.
+type Edge = [i64; 3];
+
+impl<'a> EdgeInsert<'a> {
+    pub(super) fn of(db: &'a Connection, sql: &EdgeSql) -> Sql<Self> {
+        let (one, many) = (db.prepare_cached(&sql.insert)?, db.prepare_cached(&sql.insert_many)?);
+        Ok(EdgeInsert { one, many, waiting: Vec::with_capacity(EDGES_AT_ONCE) })
+    }
+
+    pub(super) fn add(&mut self, parent: i64, members: &[i64]) -> Sql<()> {
+        for (order, member) in (0..).zip(members) {
+            self.waiting.push([parent, *member, order]);
+            if self.waiting.len() == EDGES_AT_ONCE {
+                insert(&mut self.many, &self.waiting)?;
+                self.waiting.clear();
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn flush(&mut self) -> Sql<()> {
+        for edge in self.waiting.drain(..) {
+            insert(&mut self.one, &[edge])?;
+        }
+        Ok(())
+    }
+}
+
+fn insert(statement: &mut CachedStatement<'_>, edges: &[Edge]) -> Sql<()> {
+    for (place, number) in (1..).zip(edges.as_flattened()) {
+        statement.raw_bind_parameter::<usize, _>(place, number as &dyn ToSql)?;
+    }
+    statement.raw_execute()?;
+    Ok(())
+}
