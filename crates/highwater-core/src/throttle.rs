@@ -28,7 +28,7 @@ use gate::{Gate, Opening};
 use pace::Pace;
 use queue::{Head, Queue};
 use rate::AdaptiveRate;
-use std::time::Duration;
+use std::{num::NonZeroU32, time::Duration};
 use window::SlidingWindow;
 
 #[derive(Debug)]
@@ -73,12 +73,17 @@ impl Throttle {
 
     /// Joins the line of a lane. The permit comes out of `poll`.
     pub fn request(&mut self, lane: Lane, cost: f64, now: Moment) -> Ticket {
-        self.tick(now);
-        // Also turns a NaN into nothing.
-        self.queue.join(lane, cost.max(0.0))
+        self.request_many(lane, cost, NonZeroU32::MIN, now)
     }
 
-    /// A waiter gave up. One that already has its permit gives that back as [`Outcome::Abandoned`] instead.
+    /// Joins it once for several requests of the same cost. Their permits come out of `poll` one by one, under one ticket.
+    pub fn request_many(&mut self, lane: Lane, cost: f64, permits: NonZeroU32, now: Moment) -> Ticket {
+        self.tick(now);
+        // Also turns a NaN into nothing.
+        self.queue.join(lane, cost.max(0.0), permits)
+    }
+
+    /// A waiter gave up what it still waits for. A permit that it has already is given back as [`Outcome::Abandoned`].
     pub fn cancel(&mut self, ticket: Ticket) {
         self.queue.leave(ticket);
         if self.queue.is_empty() {

@@ -5,7 +5,10 @@ mod limiter;
 mod meter;
 mod reading;
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    num::NonZeroU32,
+    sync::{Arc, OnceLock},
+};
 
 use bytes::Bytes;
 use highwater_core::{
@@ -16,7 +19,7 @@ use highwater_core::{
 
 use http::StatusCode;
 use limiter::Limiter;
-pub use limiter::{Jitter, News, Stopped};
+pub use limiter::{Jitter, Line, News, Pass, Stopped};
 pub use meter::{Answers, LATENCY_BOUNDS, LATENCY_CLASSES, Latency, Meter, Traffic};
 use meter::{Counters, Met};
 pub use reading::{Classifier, Reading, read_status};
@@ -100,8 +103,24 @@ impl Gateway {
 
     /// Waits for its turn and sends. An answer that asks to slow down is waited out, however often it comes.
     pub async fn get(&self, request: &Request, call: &Call, cost: f64) -> Result<Response, GatewayError> {
+        let pass = self.limiter.acquire(call.lane, cost).await?;
+        self.get_with(pass, request, call).await
+    }
+
+    /// The turns of several requests, for work that has nothing to do for one before its turn has come.
+    pub fn line(&self, lane: Lane, cost: f64, requests: NonZeroU32) -> Line<'_> {
+        self.limiter.line(lane, cost, requests)
+    }
+
+    /// As `get`, by a turn that has come already.
+    pub async fn get_with<'a>(
+        &'a self,
+        mut pass: Pass<'a>,
+        request: &Request,
+        call: &Call,
+    ) -> Result<Response, GatewayError> {
+        let cost = pass.cost();
         loop {
-            let pass = self.limiter.acquire(call.lane, cost).await?;
             self.take(request)?;
             let under_way = self.enter(request).await?;
             let in_flight = call.beat.in_flight();
@@ -114,6 +133,7 @@ impl Gateway {
             if !matches!(outcome, Outcome::Throttled { .. }) || planted(Bug::ThrottleCountsAsStrike) {
                 return Ok(answer?);
             }
+            pass = self.limiter.acquire(call.lane, cost).await?;
         }
     }
 

@@ -14,13 +14,15 @@ mod streams;
 mod tags;
 mod user;
 
+use std::num::NonZeroU32;
+
 use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use highwater_core::{Failure, FailureKind, Key, KeySet, Position, Span, StreamName, Timestamp};
 use http::StatusCode;
 
 use crate::{
-    Answer, Call, Decoding, Discovered, Fetched, Gateway, GatewayError, Live, Request, Response, Source, StreamSpec,
-    decoding::DECODED_LIKE_AN_ITEM,
+    Answer, Call, Decoding, Discovered, Fetched, Gateway, GatewayError, Live, Pass, Request, Response, Source, Stopped,
+    StreamSpec, decoding::DECODED_LIKE_AN_ITEM,
 };
 pub use search::searched;
 use streams::Kind;
@@ -42,13 +44,43 @@ impl Hn {
         Hn { gateway, streams: [streams::items(), streams::users()], decoding }
     }
 
-    async fn ask(&self, kind: Kind, key: &Key, call: &Call) -> Answer {
-        let mut request = match kind.request(key) {
-            Ok(request) => request,
-            Err(unasked) => return Answer::new(key.clone(), unasked),
-        };
+    /// Asks for all of them, each when its turn has come. What has come is taken before more is asked for: what it makes
+    /// room for then goes out together, and the remote is not woken for every single request.
+    async fn ask_all(&self, kind: Kind, keys: &[Key], call: &Call) -> Vec<Answer> {
+        let mut answers = Vec::with_capacity(keys.len());
+        let mut unasked = Vec::with_capacity(keys.len());
+        for key in keys {
+            match kind.objection(key) {
+                Some(objection) => answers.push(Answer::new(key.clone(), objection)),
+                None => unasked.push(key),
+            }
+        }
+        let Some(requests) = u32::try_from(unasked.len()).ok().and_then(NonZeroU32::new) else { return answers };
+        let mut line = self.gateway.line(call.lane, COST, requests);
+        let mut asked = FuturesUnordered::new();
+        for key in unasked {
+            let turn = loop {
+                tokio::select! {
+                    biased;
+                    Some(answer) = asked.next() => answers.push(answer),
+                    turn = line.next() => break turn,
+                }
+            };
+            match turn {
+                Ok(pass) => asked.push(self.ask(pass, kind, key, call)),
+                Err(Stopped) => answers.push(Answer::new(key.clone(), Fetched::Skipped)),
+            }
+        }
+        while let Some(answer) = asked.next().await {
+            answers.push(answer);
+        }
+        answers
+    }
+
+    async fn ask(&self, pass: Pass<'_>, kind: Kind, key: &Key, call: &Call) -> Answer {
+        let mut request = kind.request(key);
         let marks = Marks::put(&call.tags, key, &mut request);
-        let fetched = match self.gateway.get(&request, call, COST).await {
+        let fetched = match self.gateway.get_with(pass, &request, call).await {
             Ok(response) if response.body.len() <= SMALL => read(kind, key, marks, &response, self.now()),
             // Boxed, so that the many that are small are not made larger by it.
             Ok(response) => Box::pin(self.read_beside(kind, key.clone(), marks, response)).await,
@@ -64,8 +96,8 @@ impl Hn {
         self.decoding.run(items, move || read(kind, &key, marks, &response, now)).await
     }
 
-    async fn probe_key(&self, kind: Kind, key: &Key, request: Request) -> Result<(), Failure> {
-        let response = self.gateway.get_probe(request).await?;
+    async fn probe_key(&self, kind: Kind, key: &Key) -> Result<(), Failure> {
+        let response = self.gateway.get_probe(kind.request(key)).await?;
         let read = expect_ok(&response).and_then(|body| kind.read(key, body, self.now()));
         match read {
             Err(failure) if failure.kind.is_systemic() => Err(failure),
@@ -123,20 +155,15 @@ impl Source for Hn {
     ) -> BoxFuture<'a, Result<Vec<Answer>, Failure>> {
         Box::pin(async move {
             let kind = Kind::of(stream)?;
-            let mut asked: FuturesUnordered<_> = keys.iter().map(|key| self.ask(kind, key, call)).collect();
-            let mut answers = Vec::with_capacity(keys.len());
-            while let Some(answer) = asked.next().await {
-                answers.push(answer);
-            }
-            Ok(answers)
+            Ok(self.ask_all(kind, keys, call).await)
         })
     }
 
     fn probe<'a>(&'a self, stream: &'a StreamName, canary: Option<&'a Key>) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
             let kind = Kind::of(stream)?;
-            match canary.and_then(|key| Some((key, kind.request(key).ok()?))) {
-                Some((key, request)) => self.probe_key(kind, key, request).await,
+            match canary.filter(|key| kind.objection(key).is_none()) {
+                Some(key) => self.probe_key(kind, key).await,
                 None => read_head(&self.gateway.get_probe(head_request()).await?).map(drop),
             }
         })

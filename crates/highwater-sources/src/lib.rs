@@ -30,8 +30,8 @@ pub use changes::{Census, Changes, Known, Mark, Since};
 pub use clock::Clock;
 pub use decoding::Decoding;
 pub use gateway::{
-    Answers, Classifier, Gateway, GatewayError, Jitter, LATENCY_BOUNDS, LATENCY_CLASSES, Latency, Meter, News,
-    QuotaReader, Reading, Stopped, Traffic, read_status,
+    Answers, Classifier, Gateway, GatewayError, Jitter, LATENCY_BOUNDS, LATENCY_CLASSES, Latency, Line, Meter, News,
+    Pass, QuotaReader, Reading, Stopped, Traffic, read_status,
 };
 pub use hn::Hn;
 pub use live::{Feed, Listening, Live, Told};

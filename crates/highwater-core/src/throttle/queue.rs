@@ -2,10 +2,10 @@
 //! that is closed later, so that giving up never walks the queue.
 
 use crate::Lane;
-use std::collections::VecDeque;
+use std::{collections::VecDeque, num::NonZeroU32};
 
 /// Names a waiter. Tickets of one throttle are never reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket {
     number: u64,
     lane: Lane,
@@ -29,35 +29,39 @@ struct Line {
     /// Ordered by number. The first one never is a gap.
     waiters: VecDeque<Waiter>,
     gaps: usize,
+    /// Permits that all of them together wait for.
+    wanted: usize,
 }
 
 #[derive(Debug)]
 struct Waiter {
     number: u64,
-    /// None once the waiter gave up.
-    cost: Option<f64>,
+    cost: f64,
+    /// Permits it waits for. None once it gave up.
+    wants: Option<NonZeroU32>,
 }
 
 impl Queue {
-    pub(super) fn join(&mut self, lane: Lane, cost: f64) -> Ticket {
+    /// For so many permits, each at this cost.
+    pub(super) fn join(&mut self, lane: Lane, cost: f64, permits: NonZeroU32) -> Ticket {
         let number = self.issued;
         self.issued += 1;
-        self.lanes[lane.index()].waiters.push_back(Waiter { number, cost: Some(cost) });
+        let line = &mut self.lanes[lane.index()];
+        line.waiters.push_back(Waiter { number, cost, wants: Some(permits) });
+        line.wanted += permits.get() as usize;
         Ticket { number, lane }
     }
 
     pub(super) fn head(&self) -> Option<Head> {
         Lane::ALL.into_iter().find_map(|lane| {
             let waiter = self.lanes[lane.index()].waiters.front()?;
-            Some(Head { ticket: Ticket { number: waiter.number, lane }, cost: waiter.cost? })
+            Some(Head { ticket: Ticket { number: waiter.number, lane }, cost: waiter.cost })
         })
     }
 
-    /// Takes out the waiter that `head` named.
+    /// Serves the waiter that `head` named, who leaves with its last permit.
     pub(super) fn serve(&mut self, head: &Head) {
-        let line = &mut self.lanes[head.ticket.lane.index()];
-        line.waiters.pop_front();
-        line.drop_leading_gaps();
+        self.lanes[head.ticket.lane.index()].serve_first();
     }
 
     /// Does nothing for a ticket that was served or given up before.
@@ -66,7 +70,7 @@ impl Queue {
     }
 
     pub(super) fn waiting(&self, lane: Lane) -> usize {
-        self.lanes[lane.index()].len()
+        self.lanes[lane.index()].wanted
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -75,15 +79,22 @@ impl Queue {
 }
 
 impl Line {
-    fn len(&self) -> usize {
-        self.waiters.len() - self.gaps
+    fn serve_first(&mut self) {
+        let Some(first) = self.waiters.front_mut() else { return };
+        self.wanted -= 1;
+        first.wants = first.wants.and_then(|wants| NonZeroU32::new(wants.get() - 1));
+        if first.wants.is_none() {
+            self.waiters.pop_front();
+            self.drop_leading_gaps();
+        }
     }
 
     fn leave(&mut self, number: u64) {
         let Ok(index) = self.waiters.binary_search_by_key(&number, |waiter| waiter.number) else {
             return;
         };
-        if self.waiters[index].cost.take().is_some() {
+        if let Some(wants) = self.waiters[index].wants.take() {
+            self.wanted -= wants.get() as usize;
             self.gaps += 1;
             self.drop_leading_gaps();
             self.close_gaps();
@@ -91,7 +102,7 @@ impl Line {
     }
 
     fn drop_leading_gaps(&mut self) {
-        while self.waiters.front().is_some_and(|waiter| waiter.cost.is_none()) {
+        while self.waiters.front().is_some_and(|waiter| waiter.wants.is_none()) {
             self.waiters.pop_front();
             self.gaps -= 1;
         }
@@ -100,7 +111,7 @@ impl Line {
     /// Half of the line must have left before it is walked: the walk is paid by those who did.
     fn close_gaps(&mut self) {
         if self.gaps * 2 > self.waiters.len() {
-            self.waiters.retain(|waiter| waiter.cost.is_some());
+            self.waiters.retain(|waiter| waiter.wants.is_some());
             self.gaps = 0;
         }
     }
@@ -120,7 +131,7 @@ mod tests {
     fn lanes_are_served_by_priority_and_each_in_order() {
         let mut queue = Queue::default();
         let joined = [Lane::Backfill, Lane::Live, Lane::Backfill, Lane::Retry, Lane::Live];
-        let tickets = joined.map(|lane| queue.join(lane, 1.0));
+        let tickets = joined.map(|lane| queue.join(lane, 1.0, NonZeroU32::MIN));
         let mut served = Vec::new();
         while let Some(head) = queue.head() {
             queue.serve(&head);
@@ -130,9 +141,25 @@ mod tests {
     }
 
     #[test]
+    fn who_wants_several_keeps_the_place_until_the_last_of_them() {
+        let mut queue = Queue::default();
+        let [first, second] = [3, 2].map(|permits| queue.join(Lane::Backfill, 1.0, NonZeroU32::new(permits).unwrap()));
+        let third = queue.join(Lane::Backfill, 1.0, NonZeroU32::MIN);
+        let mut served = Vec::new();
+        while let Some(head) = queue.head() {
+            queue.serve(&head);
+            served.push((head.ticket, queue.waiting(Lane::Backfill)));
+            if served.len() == 4 {
+                queue.leave(second);
+            }
+        }
+        assert_eq!(served, [(first, 5), (first, 4), (first, 3), (second, 2), (third, 0)]);
+    }
+
+    #[test]
     fn giving_up_keeps_the_others_in_order_and_the_memory_small() {
         let mut queue = Queue::default();
-        let tickets: Vec<_> = (0..10_000).map(|_| queue.join(Lane::Backfill, 1.0)).collect();
+        let tickets: Vec<_> = (0..10_000).map(|_| queue.join(Lane::Backfill, 1.0, NonZeroU32::MIN)).collect();
         for (index, &ticket) in tickets.iter().enumerate() {
             if index % 1_000 != 500 {
                 queue.leave(ticket);

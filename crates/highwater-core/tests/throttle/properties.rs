@@ -8,6 +8,7 @@ use highwater_core::{
 use proptest::prelude::*;
 use std::{
     collections::{HashSet, VecDeque},
+    num::NonZeroU32,
     time::Duration,
 };
 
@@ -20,7 +21,8 @@ const WINDOW: Window = Window { length: Duration::from_millis(700), limit: 90.0 
 
 #[derive(Clone, Debug)]
 enum Step {
-    Ask(Lane, f64),
+    /// For so many at once.
+    Ask(Lane, f64, u32),
     GiveUp(prop::sample::Index),
     Answer(prop::sample::Index, Outcome),
     Pass(Duration),
@@ -33,6 +35,7 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let lane = prop::sample::select(&Lane::ALL[..]);
     let cost = prop_oneof![4 => Just(1.0), 1 => Just(5.0), 1 => Just(HEAVIEST)];
+    let many = prop_oneof![4 => Just(1_u32), 1 => 2..12_u32];
     let wait = prop_oneof![4 => 1..1_500_u64, 1 => 1_500..20_000_u64].prop_map(Duration::from_millis);
     let outcome = prop_oneof![
         6 => (1..900_u64).prop_map(|millis| Outcome::Success { latency: Duration::from_millis(millis) }),
@@ -41,7 +44,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     ];
     let reason = prop_oneof![Just(PauseReason::Outage), Just(PauseReason::Operator), Just(PauseReason::RetryAfter)];
     let step = prop_oneof![
-        9 => (lane, cost).prop_map(|(lane, cost)| Step::Ask(lane, cost)),
+        9 => (lane, cost, many).prop_map(|(lane, cost, many)| Step::Ask(lane, cost, many)),
         2 => any::<prop::sample::Index>().prop_map(Step::GiveUp),
         8 => (any::<prop::sample::Index>(), outcome).prop_map(|(which, outcome)| Step::Answer(which, outcome)),
         4 => (0..200_000_u64).prop_map(|micros| Step::Pass(Duration::from_micros(micros))),
@@ -90,9 +93,10 @@ impl World {
 
     fn take(&mut self, step: Step) {
         match step {
-            Step::Ask(lane, cost) => {
-                let ticket = self.throttle.request(lane, cost, self.now);
-                self.lines[lane.index()].push_back(ticket);
+            Step::Ask(lane, cost, many) => {
+                let permits = NonZeroU32::new(many).expect("somebody asks");
+                let ticket = self.throttle.request_many(lane, cost, permits, self.now);
+                self.lines[lane.index()].extend((0..many).map(|_| ticket));
             }
             Step::GiveUp(which) => self.give_up(which),
             Step::Answer(which, outcome) if !self.under_way.is_empty() => {

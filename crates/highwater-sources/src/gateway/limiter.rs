@@ -1,10 +1,12 @@
 //! Drives the throttle of one account: hands its permits to those who wait, gives them back, and keeps the one timer.
 //! Grants are made under the lock by whoever changes something, so that a permit that is due needs no timer.
 
+mod line;
+
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     future::pending,
-    hash::{BuildHasherDefault, DefaultHasher},
+    num::NonZeroU32,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -13,7 +15,9 @@ use highwater_core::{
     AccountReport, Lane, Moment, Pause,
     throttle::{GateState, Learned, Limit, Outcome, PauseReason, Permit, Settings, Snapshot, Throttle, Ticket, Window},
 };
-use tokio::sync::{Notify, oneshot};
+pub use line::Line;
+use line::Waiter;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::Clock;
@@ -43,7 +47,7 @@ pub(super) struct Limiter {
 struct State {
     throttle: Throttle,
     /// In an order that is the same in every run: a stop wakes all of them.
-    waiters: HashMap<Ticket, oneshot::Sender<Permit>, BuildHasherDefault<DefaultHasher>>,
+    waiters: BTreeMap<Ticket, Waiter>,
     /// What the driver sleeps until.
     armed: Option<Moment>,
     /// The end of the longest wait the source asked for. An outage may cover it up in the throttle's own state.
@@ -61,22 +65,14 @@ pub enum News {
 
 /// A permit in use. Dropped, it is given back as abandoned.
 #[must_use]
-pub(super) struct Pass<'a> {
+pub struct Pass<'a> {
     limiter: &'a Limiter,
     permit: Option<Permit>,
 }
 
-/// A place in the line. Dropped, it is given up, and a permit that arrived meanwhile goes to the next.
-struct Waiting<'a> {
-    limiter: &'a Limiter,
-    ticket: Ticket,
-    /// None once the permit was taken out.
-    arrival: Option<oneshot::Receiver<Permit>>,
-}
-
 enum Place<'a> {
     Served(Pass<'a>),
-    InLine(Waiting<'a>),
+    InLine(Line<'a>),
 }
 
 impl Limiter {
@@ -84,7 +80,7 @@ impl Limiter {
         let throttle = Throttle::new(settings, clock.moment());
         let state = State {
             throttle,
-            waiters: HashMap::default(),
+            waiters: BTreeMap::new(),
             armed: None,
             quota_until: Moment::START,
             stop: CancellationToken::new(),
@@ -95,8 +91,23 @@ impl Limiter {
     pub(super) async fn acquire(&self, lane: Lane, cost: f64) -> Result<Pass<'_>, Stopped> {
         match self.join(lane, cost)? {
             Place::Served(pass) => Ok(pass),
-            Place::InLine(waiting) => waiting.served().await,
+            Place::InLine(mut line) => line.next().await,
         }
+    }
+
+    /// A place in the line for several requests of the same cost. After a stop it is one where nothing comes.
+    pub(super) fn line(&self, lane: Lane, cost: f64, permits: NonZeroU32) -> Line<'_> {
+        let now = self.clock.moment();
+        let mut state = self.state();
+        let ticket = state.throttle.request_many(lane, cost, permits, now);
+        if state.stop.is_cancelled() {
+            state.throttle.cancel(ticket);
+            return Line::new(self, ticket);
+        }
+        state.waiters.insert(ticket, Waiter::default());
+        state.grant(now, None);
+        self.rearm(&mut state, now);
+        Line::new(self, ticket)
     }
 
     pub(super) async fn drive(&self) {
@@ -157,11 +168,13 @@ impl Limiter {
     }
 
     pub(super) fn stop(&self) {
+        let now = self.clock.moment();
         let mut state = self.state();
-        // Without their senders the waiters wake up and see that nothing will come.
-        let State { throttle, waiters, stop, .. } = &mut *state;
-        stop.cancel();
-        waiters.drain().for_each(|(ticket, _)| throttle.cancel(ticket));
+        state.stop.cancel();
+        // Whoever waits wakes up, is not among the waiters any more, and sees that nothing will come.
+        while let Some((ticket, waiter)) = state.waiters.pop_first() {
+            state.leave(ticket, waiter.end(), now);
+        }
     }
 
     pub(super) fn is_stopped(&self) -> bool {
@@ -244,9 +257,8 @@ impl Limiter {
         let place = match state.grant(now, Some(ticket)) {
             Some(permit) => Place::Served(Pass { limiter: self, permit: Some(permit) }),
             None => {
-                let (sender, arrival) = oneshot::channel();
-                state.waiters.insert(ticket, sender);
-                Place::InLine(Waiting { limiter: self, ticket, arrival: Some(arrival) })
+                state.waiters.insert(ticket, Waiter::default());
+                Place::InLine(Line::new(self, ticket))
             }
         };
         self.rearm(&mut state, now);
@@ -308,15 +320,17 @@ impl State {
                 mine = Some(permit);
                 continue;
             }
-            let undelivered = match self.waiters.remove(&ticket) {
-                Some(waiter) => waiter.send(permit).err(),
-                None => Some(permit),
-            };
-            if let Some(permit) = undelivered {
-                self.throttle.finish(permit, Outcome::Abandoned, now, 0.0);
-            }
+            self.waiters.get_mut(&ticket).expect("who is not among the waiters has left the line").give(permit);
         }
         mine
+    }
+
+    /// A waiter who is gone gives up what it waits for, and gives back what it has.
+    fn leave(&mut self, ticket: Ticket, unused: impl IntoIterator<Item = Permit>, now: Moment) {
+        self.throttle.cancel(ticket);
+        for permit in unused {
+            self.throttle.finish(permit, Outcome::Abandoned, now, 0.0);
+        }
     }
 
     fn held_until(&self, now: Moment) -> Moment {
@@ -327,30 +341,11 @@ impl State {
     }
 }
 
-impl<'a> Waiting<'a> {
-    async fn served(mut self) -> Result<Pass<'a>, Stopped> {
-        let Some(arrival) = &mut self.arrival else { return Err(Stopped) };
-        let permit = arrival.await.map_err(|_| Stopped)?;
-        self.arrival = None;
-        Ok(Pass { limiter: self.limiter, permit: Some(permit) })
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        let Some(mut arrival) = self.arrival.take() else { return };
-        let now = self.limiter.clock.moment();
-        self.limiter.change(now, |state| {
-            if state.waiters.remove(&self.ticket).is_some() {
-                state.throttle.cancel(self.ticket);
-            } else if let Ok(permit) = arrival.try_recv() {
-                state.throttle.finish(permit, Outcome::Abandoned, now, 0.0);
-            }
-        });
-    }
-}
-
 impl Pass<'_> {
+    pub(super) fn cost(&self) -> f64 {
+        self.permit.as_ref().map_or(0.0, Permit::cost)
+    }
+
     pub(super) fn finish(mut self, outcome: Outcome) {
         if let Some(permit) = self.permit.take() {
             self.limiter.finish(permit, outcome);

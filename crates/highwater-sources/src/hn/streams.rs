@@ -41,14 +41,24 @@ impl Kind {
         }
     }
 
-    /// How to ask for a key, or what becomes of one that cannot be asked for.
-    pub(super) fn request(self, key: &Key) -> Result<Request, Fetched> {
+    /// What becomes of a key that cannot be asked for.
+    pub(super) fn objection(self, key: &Key) -> Option<Fetched> {
         match (self, key) {
-            (Kind::Items, Key::Number(id)) => Ok(item::request(*id)),
+            (Kind::Items, Key::Number(_)) => None,
             (Kind::Items, Key::Text(_)) => {
-                Err(Fetched::Failed(Failure::new(FailureKind::Internal, "the key is not an item id")))
+                Some(Fetched::Failed(Failure::new(FailureKind::Internal, "the key is not an item id")))
             }
-            (Kind::Users, name) => user::request(name).ok_or(Fetched::Excluded { reason: "nobody can have this name" }),
+            (Kind::Users, name) if user::is_name(&user::name(name)) => None,
+            (Kind::Users, _) => Some(Fetched::Excluded { reason: "nobody can have this name" }),
+        }
+    }
+
+    /// How to ask for a key to which there is no objection.
+    pub(super) fn request(self, key: &Key) -> Request {
+        match (self, key) {
+            (Kind::Items, Key::Number(id)) => item::request(*id),
+            (Kind::Items, Key::Text(_)) => unreachable!("only numbers are asked for"),
+            (Kind::Users, name) => user::request(name),
         }
     }
 

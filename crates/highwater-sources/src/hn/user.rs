@@ -13,9 +13,8 @@ use crate::{Fetched, Request, escape::escaped};
 /// Four times the 15 that the site allows, and some.
 const NAME_CHARS_MAX: usize = 64;
 
-pub(super) fn request(key: &Key) -> Option<Request> {
-    let name = name(key);
-    is_name(&name).then(|| Request::get(format!("/v0/user/{}.json", escaped(&name))))
+pub(super) fn request(key: &Key) -> Request {
+    Request::get(format!("/v0/user/{}.json", escaped(&name(key))))
 }
 
 pub(super) fn read(key: &Key, body: &[u8]) -> Result<Fetched, Failure> {
@@ -37,7 +36,7 @@ pub(super) fn is_name(name: &str) -> bool {
 }
 
 /// A name of digits is a number among keys.
-fn name(key: &Key) -> Cow<'_, str> {
+pub(super) fn name(key: &Key) -> Cow<'_, str> {
     match key {
         Key::Text(name) => Cow::Borrowed(name),
         Key::Number(number) => Cow::Owned(number.to_string()),
@@ -50,7 +49,6 @@ mod tests {
 
     #[test]
     fn a_name_is_a_single_part_of_the_path() {
-        let path = |name: &str| request(&Key::from(name)).map(|request| request.path);
         for (name, escaped) in [
             ("pg", "pg"),
             ("a-b_C9", "a-b_C9"),
@@ -59,10 +57,11 @@ mod tests {
             ("a b?c#d%2F&é", "a%20b%3Fc%23d%252F%26%C3%A9"),
             (&"é".repeat(64), &"%C3%A9".repeat(64)),
         ] {
-            assert_eq!(path(name), Some(format!("/v0/user/{escaped}.json")), "{name}");
+            assert!(is_name(name), "{name}");
+            assert_eq!(request(&Key::from(name)).path, format!("/v0/user/{escaped}.json"), "{name}");
         }
         for bad in ["", ".", "..", "a/b", "/", "a\nb", "\0", "\u{85}", &"x".repeat(65)] {
-            assert_eq!(path(bad), None, "{bad:?}");
+            assert!(!is_name(bad), "{bad:?}");
         }
     }
 }

@@ -289,7 +289,7 @@ proptest! {
         let json = serde_json::Value::from(name.as_str()).to_string();
         if let Ok(Told::Changed(changed)) = told(&updates(), "put", &write("/profiles/0", &json)) {
             prop_assert_eq!(&changed, &[(stream("users"), Key::from(name.as_str()))]);
-            prop_assert!(super::super::user::request(&changed[0].1).is_some());
+            prop_assert!(super::super::user::is_name(&super::super::user::name(&changed[0].1)));
         }
     }
 }
