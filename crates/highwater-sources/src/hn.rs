@@ -8,6 +8,7 @@ mod field;
 mod item;
 mod live;
 mod members;
+mod plain;
 mod schema;
 mod search;
 mod streams;

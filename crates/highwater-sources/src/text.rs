@@ -3,6 +3,7 @@
 
 use std::{borrow::Cow, fmt};
 
+use memchr::memchr;
 use serde::{Deserializer, de::Visitor};
 
 const SHOWN: char = '\u{fffd}';
@@ -29,7 +30,7 @@ impl Text<'_> {
 /// The value of a raw JSON string; none if it is something else.
 pub(crate) fn read(raw: &str) -> Option<Text<'_>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
-    if !inner.contains('\\') {
+    if memchr(b'\\', inner.as_bytes()).is_none() {
         return Some(Text::Plain(Cow::Borrowed(inner)));
     }
     let bytes = serde_json::Deserializer::from_str(raw).deserialize_bytes(Exact).ok()?;

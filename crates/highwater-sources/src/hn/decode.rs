@@ -11,6 +11,7 @@ use highwater_core::{
 use super::{
     extra::{EXACT, Extra},
     field, members,
+    plain::{self, Raw},
 };
 use crate::text::{self, Text};
 
@@ -25,11 +26,19 @@ pub(super) fn decode(body: &[u8], table: &Table) -> Result<Option<Body>, Failure
         return Ok(None);
     }
     let mut sorted = Sorted::new(table);
+    if plain::each(json, |name, raw| sorted.place(name, raw)).is_none() {
+        sorted = parsed(json, table)?;
+    }
+    Ok(Some(row(sorted)))
+}
+
+fn parsed<'a>(json: &'a str, table: &Table) -> Result<Sorted<'a>, Failure> {
+    let mut sorted = Sorted::new(table);
     // The parser's own message may quote the body.
     members::each(json, |raw_name, raw| sorted.add(raw_name, raw)).map_err(|error| {
         malformed(if error.is_eof() { "the body ends early" } else { "the body is not a JSON object" })
     })?;
-    Ok(Some(row(sorted)))
+    Ok(sorted)
 }
 
 fn malformed(message: &str) -> Failure {
@@ -53,7 +62,7 @@ fn row(sorted: Sorted<'_>) -> Body {
 /// Members by where they go. `null` is how Firebase writes that there is nothing.
 struct Sorted<'a> {
     columns: &'static [Column],
-    fields: [Option<&'a str>; COLUMNS_MAX],
+    fields: [Option<Raw<'a>>; COLUMNS_MAX],
     edges_field: Option<&'static str>,
     edges: Option<&'a str>,
     extra: Extra<'a>,
@@ -68,21 +77,21 @@ impl<'a> Sorted<'a> {
     /// Of members with the same name the last one counts.
     fn add(&mut self, raw_name: &'a str, raw: &'a str) {
         match text::read(raw_name) {
-            Some(Text::Plain(name)) if name != EXACT => self.place(&name, raw),
+            Some(Text::Plain(name)) if name != EXACT => self.place(&name, raw.into()),
             Some(Text::Plain(name)) => self.extra.keep_unnamable(name.into_owned().into_bytes(), raw_name, raw),
             Some(Text::Mended { exact, .. }) => self.extra.keep_unnamable(exact, raw_name, raw),
             None => unreachable!("the name of a member is a string"),
         }
     }
 
-    fn place(&mut self, name: &str, raw: &'a str) {
-        let value = (raw != "null").then_some(raw);
+    fn place(&mut self, name: &str, raw: Raw<'a>) {
+        let value = (raw.json != "null").then_some(raw);
         if Some(name) == self.edges_field {
-            self.edges = value;
+            self.edges = value.map(|raw| raw.json);
         } else if let Some(place) = self.columns.iter().position(|column| column.name == name) {
             self.fields[place] = value;
         } else {
-            self.extra.keep(name, raw);
+            self.extra.keep(name, raw.json);
         }
     }
 }
@@ -98,11 +107,13 @@ fn empty(column: &Column) -> Value {
 }
 
 /// Leaves the column empty if it cannot hold the field.
-fn read_into<'a>(value: &mut Value, column: &Column, raw: &'a str, extra: &mut Extra<'a>) {
+fn read_into<'a>(value: &mut Value, column: &Column, raw: Raw<'a>, extra: &mut Extra<'a>) {
+    let Raw { json: raw, text } = raw;
     let read = match column.kind {
         ColumnType::Int => field::int(raw).map(Value::Int),
         ColumnType::Bool => field::bool(raw).map(Value::Bool),
         ColumnType::Ints => field::ints(raw).map(Value::Ints),
+        ColumnType::Text if let Some(text) = text => Some(Value::text(text)),
         ColumnType::Text => text::read(raw).map(|text| text_value(column.name, text, extra)),
         ColumnType::Json | ColumnType::Bytes | ColumnType::Time => None,
     };

@@ -61,13 +61,18 @@ fn bool_in_list(list: &[&str]) -> Option<bool> {
 }
 
 pub(super) fn ints(raw: &str) -> Option<Vec<i64>> {
-    if let Ok(numbers) = serde_json::from_str(raw) {
+    if let Some(numbers) = whole(raw) {
         return Some(numbers);
     }
     match elements(raw) {
         Some(list) => list.into_iter().filter(|element| *element != "null").map(int).collect(),
         None => int(raw).map(|number| vec![number]),
     }
+}
+
+/// A list of whole numbers without spaces, as nearly all are.
+fn whole(raw: &str) -> Option<Vec<i64>> {
+    raw.strip_prefix('[')?.strip_suffix(']')?.split(',').map(|number| number.parse().ok()).collect()
 }
 
 /// The elements of a list, also of one that is written as an object by index.
