@@ -4,6 +4,7 @@
 use std::{
     collections::VecDeque,
     future::Future,
+    num::NonZeroU32,
     pin::pin,
     sync::{Arc, Mutex},
     time::Duration,
@@ -16,7 +17,7 @@ use highwater_core::{
     throttle::{GateState, InFlight, PauseReason, Rate, Settings},
 };
 use highwater_sources::{
-    Answers, Beat, Call, Chunks, Clock, Gateway, GatewayError, LATENCY_BOUNDS, OpenResponse, Request, Response,
+    Answers, Beat, Call, Chunks, Clock, Gateway, GatewayError, LATENCY_BOUNDS, Line, OpenResponse, Request, Response,
     Stopped, Traffic, Transport,
 };
 use http::{HeaderMap, StatusCode};
@@ -84,6 +85,16 @@ impl World {
     async fn get(&self, path: &str, lane: Lane) -> Result<Response, GatewayError> {
         let call = Call::new(lane, Beat::new(self.gateway.clock().clone()));
         self.gateway.get(&Request::get(path), &call, 1.0).await
+    }
+
+    fn line(&self, requests: u32) -> Line<'_> {
+        self.gateway.line(Lane::Backfill, 1.0, NonZeroU32::new(requests).unwrap())
+    }
+
+    /// How many are under way, and how many wait.
+    fn places(&self) -> (u32, usize) {
+        let snapshot = self.gateway.snapshot();
+        (snapshot.in_flight, snapshot.waiting.iter().sum())
     }
 
     fn now(&self) -> Moment {
@@ -190,6 +201,43 @@ async fn a_permit_that_arrives_at_somebody_who_leaves_goes_to_the_next() {
     third.await.unwrap();
     assert_eq!(world.sent(), ["/1", "/3"]);
     assert_eq!(world.gateway.snapshot().in_flight, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_line_that_is_left_gives_back_what_it_did_not_use() {
+    let world = unlimited(3);
+    let mut line = world.line(5);
+    let used = line.next().await.unwrap();
+    assert_eq!(world.places(), (3, 2), "two more have come and are not taken");
+    drop(line);
+    assert_eq!(world.places(), (1, 0));
+    drop(used);
+    assert_eq!(world.places(), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_is_more_urgent_comes_between_the_turns_of_a_line() {
+    let world = unlimited(1);
+    let mut line = world.line(2);
+    let first = line.next().await.unwrap();
+    let mut live = Box::pin(world.get("/live", Lane::Live));
+    assert!(poll!(live.as_mut()).is_pending());
+    drop(first);
+    assert!(line.next().now_or_never().is_none());
+    live.await.unwrap();
+    assert!(line.next().now_or_never().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_is_told_to_whoever_stands_in_a_line() {
+    let world = unlimited(2);
+    let mut line = world.line(4);
+    let under_way = [line.next().await, line.next().await];
+    let (told, ()) = tokio::join!(line.next(), async { world.gateway.stop() });
+    assert!(told.is_err() && under_way.iter().all(Result::is_ok));
+    assert_eq!(world.places(), (2, 0));
+    assert!(world.line(1).next().await.is_err(), "nothing comes after a stop");
+    assert_eq!(world.places(), (2, 0));
 }
 
 #[tokio::test(start_paused = true)]
