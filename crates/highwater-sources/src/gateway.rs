@@ -124,7 +124,7 @@ impl Gateway {
             self.take(request)?;
             let under_way = self.enter(request).await?;
             let in_flight = call.beat.in_flight();
-            let (answer, outcome) = self.send(request.clone(), Some(call.lane)).await;
+            let (answer, outcome) = self.send(request, Some(call.lane)).await;
             drop(in_flight);
             if let (Some(under_way), Ok(answer), Outcome::Success { .. }) = (under_way, &answer, outcome) {
                 under_way.came(answer.body.len());
@@ -143,7 +143,7 @@ impl Gateway {
         loop {
             self.limiter.quota_over().await?;
             self.take(&request)?;
-            let (answer, outcome) = self.send(request.clone(), None).await;
+            let (answer, outcome) = self.send(&request, None).await;
             match outcome {
                 Outcome::Throttled { retry_after } => self.limiter.note_throttled(retry_after),
                 _ => return Ok(answer?),
@@ -241,13 +241,24 @@ impl Gateway {
         if self.is_stopped() { Err(Stopped.into()) } else { Ok(under_way) }
     }
 
-    async fn send(&self, request: Request, lane: Option<Lane>) -> (Result<Response, Failure>, Outcome) {
+    /// Sends before it is awaited, so that what waits for the answer has no room for the request: there are as many of
+    /// these as requests under way.
+    fn send<'a>(&'a self, request: &Request, lane: Option<Lane>) -> impl Future<Output = Answered> + use<'a> {
         self.counters.sent();
         let sent_at = self.clock().moment();
-        let answer = self.transport.send(request).await;
+        let answering = self.transport.send(request.clone());
+        async move {
+            let answer = answering.await;
+            let outcome = self.read(&answer, sent_at, lane);
+            (answer, outcome)
+        }
+    }
+
+    /// Counts an answer, and says what it means for the throttle.
+    fn read(&self, answer: &Result<Response, Failure>, sent_at: Moment, lane: Option<Lane>) -> Outcome {
         let reading = answer.as_ref().map_or(Reading::Failed, |answer| (self.classify)(answer, self.clock().now()));
-        self.count(&answer, reading, lane);
-        let outcome = match reading {
+        self.count(answer, reading, lane);
+        match reading {
             Reading::Served => {
                 let latency = self.clock().moment().since(sent_at);
                 self.counters.took(latency);
@@ -258,8 +269,7 @@ impl Gateway {
                 self.learn(answer.as_ref().ok());
                 Outcome::Throttled { retry_after }
             }
-        };
-        (answer, outcome)
+        }
     }
 
     fn learn(&self, answer: Option<&Response>) {
@@ -284,6 +294,9 @@ impl Gateway {
         self.counters.met(lane, met);
     }
 }
+
+/// What came, and what it means for the throttle.
+type Answered = (Result<Response, Failure>, Outcome);
 
 fn met(reading: Reading, status: StatusCode) -> Met {
     match reading {

@@ -29,7 +29,7 @@ pub(super) fn decode(body: &[u8], table: &Table) -> Result<Option<Body>, Failure
     if plain::each(json, |name, raw| sorted.place(name, raw)).is_none() {
         sorted = parsed(json, table)?;
     }
-    Ok(Some(row(sorted)))
+    Ok(Some(row(&mut sorted)))
 }
 
 fn parsed<'a>(json: &'a str, table: &Table) -> Result<Sorted<'a>, Failure> {
@@ -45,17 +45,17 @@ fn malformed(message: &str) -> Failure {
     Failure::new(FailureKind::Malformed, message)
 }
 
-fn row(sorted: Sorted<'_>) -> Body {
-    let Sorted { columns, fields, edges_field, edges, mut extra } = sorted;
+fn row(sorted: &mut Sorted<'_>) -> Body {
+    let Sorted { columns, fields, edges_field, edges, extra } = sorted;
     let mut values = Vec::with_capacity(columns.len() + 1);
     values.extend(columns.iter().map(empty));
-    for ((value, column), raw) in values.iter_mut().zip(columns).zip(fields) {
+    for ((value, column), raw) in values.iter_mut().zip(*columns).zip(fields) {
         if let Some(raw) = raw {
-            read_into(value, column, raw, &mut extra);
+            read_into(value, column, *raw, extra);
         }
     }
-    let edges = edges_field.zip(edges).map(|(field, raw)| members_of(field, raw, &mut extra)).unwrap_or_default();
-    values.push(extra.into_value());
+    let edges = edges_field.zip(*edges).map(|(field, raw)| members_of(field, raw, extra)).unwrap_or_default();
+    values.push(std::mem::take(extra).into_value());
     Body { values, edges }
 }
 
