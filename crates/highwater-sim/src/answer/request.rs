@@ -105,6 +105,10 @@ pub enum AcceptEncoding {
 impl AcceptEncoding {
     /// Reads an `Accept-Encoding` value; weights other than a refusal by `q=0` make no difference.
     pub fn parse(value: &str) -> Self {
+        // What most clients say, some tens of thousands of times a second.
+        if value == "gzip" {
+            return AcceptEncoding::Gzip;
+        }
         let gzip = value.split(',').map(str::trim).any(|coding| {
             let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
             name.trim().eq_ignore_ascii_case("gzip") && !matches!(weight.trim(), "q=0" | "q=0.0")

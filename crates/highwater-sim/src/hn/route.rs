@@ -79,7 +79,8 @@ impl<'a> Route<'a> {
             return Route::Page(Page::parse(page, query));
         }
         let node = path.strip_prefix("/v0/").and_then(|rest| rest.strip_suffix(".json"));
-        let print = if value(query, "print") == Some("pretty") { Print::Pretty } else { Print::Compact };
+        let is_pretty = !query.is_empty() && value(query, "print") == Some("pretty");
+        let print = if is_pretty { Print::Pretty } else { Print::Compact };
         Route::Api { endpoint: node.map_or(Endpoint::Unknown, endpoint), print }
     }
 }
