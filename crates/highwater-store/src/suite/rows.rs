@@ -57,6 +57,16 @@ pub async fn an_edge_named_twice_counts_once(lab: Lab) {
     assert_eq!(scene.query(VERSIONS).await, [""; 0]);
 }
 
+pub async fn an_object_that_comes_twice_in_one_commit_is_one_row(lab: Lab) {
+    let scene = Scene::planned(lab, 1, 11, 10).await;
+    let claimed = scene.claim_one(at(0)).await;
+    let twins = vec![item(1, "a", &[3, 4]), item(1, "a", &[3, 4])];
+    let counts = scene.commit(&claimed.lease, twins, vec![], at(1)).await.unwrap();
+    assert_eq!((counts.new, counts.unchanged, counts.changed), (1, 1, 0));
+    assert_eq!(scene.stored(1).await.unwrap().body, item(1, "a", &[3, 4]).body);
+    assert_eq!(scene.query(VERSIONS).await, [""; 0]);
+}
+
 pub async fn an_edge_that_outlived_its_row_is_no_obstacle(lab: Lab) {
     let (scene, claimed) = told(lab, &[("a", &[3, 4])]).await;
     scene.query("DELETE FROM hn_items").await;
