@@ -12,7 +12,7 @@ mod simulator;
 mod sync;
 mod table;
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, process::Command};
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
@@ -178,10 +178,12 @@ impl Size {
     }
 }
 
-/// In one command, so that both programs get the same dependencies with the same features.
+/// In one command, so that both programs get the same dependencies with the same features. What the compiler wrote is on
+/// disk then: else the first store under measurement waits for it with every transaction.
 fn build(workspace: &Workspace) -> anyhow::Result<()> {
     let packages = ["--package", "highwater", "--package", "highwater-bench"];
-    run_command(workspace.cargo(["build", "--release", "--bins"]).args(packages))
+    run_command(workspace.cargo(["build", "--release", "--bins"]).args(packages))?;
+    run_command(&mut Command::new("sync"))
 }
 
 impl Bench {
