@@ -1,5 +1,5 @@
 //! Whose turn it is to fetch. A little more keys than requests may be under way are asked for at once; jobs beyond that
-//! wait as a whole, which is cheaper than every one of their keys waiting for a permit.
+//! wait as a whole, which is cheaper than waiting for permits, and bounds what is fetched and not yet written.
 
 use std::sync::Arc;
 

@@ -241,8 +241,8 @@ impl Gateway {
         if self.is_stopped() { Err(Stopped.into()) } else { Ok(under_way) }
     }
 
-    /// Sends before it is awaited, so that what waits for the answer has no room for the request: there are as many of
-    /// these as requests under way.
+    /// Hands the request over before it is awaited, so that what waits for the answer has no room for it: there are as
+    /// many of these as requests under way.
     fn send<'a>(&'a self, request: &Request, lane: Option<Lane>) -> impl Future<Output = Answered> + use<'a> {
         self.counters.sent();
         let sent_at = self.clock().moment();

@@ -56,9 +56,11 @@ impl Hn {
                 None => unasked.push(key),
             }
         }
-        let Some(requests) = u32::try_from(unasked.len()).ok().and_then(NonZeroU32::new) else { return answers };
-        let mut line = self.gateway.line(call.lane, COST, requests);
+        let requests = u32::try_from(unasked.len()).expect("a job is bounded");
+        let Some(requests) = NonZeroU32::new(requests) else { return answers };
+        // Dropped after the line: a permit that one of them gives back is not for who leaves as well.
         let mut asked = FuturesUnordered::new();
+        let mut line = self.gateway.line(call.lane, COST, requests);
         for key in unasked {
             let turn = loop {
                 tokio::select! {

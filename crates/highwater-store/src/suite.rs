@@ -113,6 +113,7 @@ cases! { ($) store_suite
         an_edge_named_twice_counts_once
         an_edge_that_outlived_its_row_is_no_obstacle
         an_object_that_comes_twice_in_one_commit_is_one_row
+        a_row_of_another_width_than_its_table_is_refused
         the_same_commit_twice_changes_nothing
         a_commit_broken_off_is_whole_or_absent
         an_absence_leaves_the_stored_body_alone

@@ -1,5 +1,5 @@
-//! A JSON object as Firebase writes nearly every one: without spaces, its values numbers, words, texts and lists of whole
-//! numbers. Reads these in a third of the time the parser takes; whatever is written otherwise is left to it.
+//! A JSON object as Firebase writes nearly every one: without spaces, its values whole numbers, words, texts and lists of
+//! whole numbers. Reads these in a third of the time the parser takes; whatever is written otherwise is left to it.
 
 use memchr::memchr2;
 

@@ -1,10 +1,10 @@
 //! The statements that bring new rows and their edges, which is most of what a mirror writes.
 
 use highwater_core::{Value, schema::Table};
-use rusqlite::{CachedStatement, Connection, ToSql};
+use rusqlite::{CachedStatement, Connection};
 
 use super::{
-    error::Sql,
+    error::{Fault, Sql},
     table::{EdgeSql, TableSql, ValueParam},
 };
 use crate::rules::Arrival;
@@ -31,6 +31,10 @@ impl<'a> RowInsert<'a> {
 
     /// Whether the row is new. The texts in `left_out` are not written.
     pub(super) fn run(&mut self, values: &[Value], left_out: &[usize], check: i64, tag: Option<&str>) -> Sql<bool> {
+        // A column without a value would get that of the row before.
+        if values.len() != self.filled.len() {
+            return Err(Fault::refused(format!("a row of {} columns has {} values", self.filled.len(), values.len())));
+        }
         for (place, value) in values.iter().enumerate() {
             let value = if left_out.contains(&place) { &Value::Null } else { value };
             self.bind(place, value)?;
@@ -93,8 +97,8 @@ impl<'a> EdgeInsert<'a> {
 }
 
 fn insert(statement: &mut CachedStatement<'_>, edges: &[Edge]) -> Sql<()> {
-    for (place, number) in (1..).zip(edges.as_flattened()) {
-        statement.raw_bind_parameter::<usize, _>(place, number as &dyn ToSql)?;
+    for (place, number) in (1_usize..).zip(edges.as_flattened()) {
+        statement.raw_bind_parameter(place, number)?;
     }
     statement.raw_execute()?;
     Ok(())

@@ -67,6 +67,19 @@ pub async fn an_object_that_comes_twice_in_one_commit_is_one_row(lab: Lab) {
     assert_eq!(scene.query(VERSIONS).await, [""; 0]);
 }
 
+pub async fn a_row_of_another_width_than_its_table_is_refused(lab: Lab) {
+    let scene = Scene::planned(lab, 1, 11, 10).await;
+    let claimed = scene.claim_one(at(0)).await;
+    let (mut short, mut long) = (item(2, "short", &[]), item(2, "long", &[]));
+    short.body.values.pop();
+    long.body.values.push(Value::Null);
+    for odd in [short, long] {
+        let refused = scene.commit(&claimed.lease, vec![item(1, "whole", &[]), odd], vec![], at(1)).await.unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Refused);
+    }
+    assert_eq!(scene.query("SELECT count(*) FROM hn_items").await, ["0"]);
+}
+
 pub async fn an_edge_that_outlived_its_row_is_no_obstacle(lab: Lab) {
     let (scene, claimed) = told(lab, &[("a", &[3, 4])]).await;
     scene.query("DELETE FROM hn_items").await;

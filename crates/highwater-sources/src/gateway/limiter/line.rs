@@ -60,7 +60,7 @@ impl<'a> Line<'a> {
     }
 
     /// The next permit, to be asked for as often as the place was taken for. May be dropped before it is ready without
-    /// loss.
+    /// loss. Of those that came together the rest is given out also after a stop or a pause, as if used at once.
     pub async fn next(&mut self) -> Result<Pass<'a>, Stopped> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
