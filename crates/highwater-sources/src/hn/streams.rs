@@ -83,7 +83,7 @@ pub(super) fn items() -> StreamSpec {
         vanished: None,
         policy: StreamPolicy {
             segment_size: 1_000,
-            job_size: 100,
+            job_size: 50,
             dead_letters: DeadLetterPolicy::Hold,
             absence: ABSENCE,
             settled_behind: 50,
@@ -91,7 +91,6 @@ pub(super) fn items() -> StreamSpec {
     }
 }
 
-/// Bodies of users list all they ever wrote, which makes them a hundred times as large as items: hence smaller jobs.
 pub(super) fn users() -> StreamSpec {
     StreamSpec {
         name: name(USERS_NAME),
