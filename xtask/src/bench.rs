@@ -179,7 +179,7 @@ impl Size {
 }
 
 /// In one command, so that both programs get the same dependencies with the same features. What the compiler wrote is on
-/// disk then: else the first store under measurement waits for it with every transaction.
+/// disk then: else the first stores under measurement may wait for it with every transaction.
 fn build(workspace: &Workspace) -> anyhow::Result<()> {
     let packages = ["--package", "highwater", "--package", "highwater-bench"];
     run_command(workspace.cargo(["build", "--release", "--bins"]).args(packages))?;
