@@ -83,9 +83,10 @@ impl EngineSettings {
         }
     }
 
-    /// Keys that may be asked for at once: whenever a request slot falls free, another key is there for it.
+    /// Keys that may be asked for at once: whenever a request slot falls free, another key is there for it, also while a
+    /// job is being decoded.
     pub(crate) fn keys_fetching(&self, job_size: usize) -> usize {
-        2 * self.sizes.in_flight as usize + job_size
+        2 * (self.sizes.in_flight as usize + job_size)
     }
 
     /// Jobs at work at once: besides those that fetch, as many as two of the largest group commits take, one that is

@@ -1,4 +1,4 @@
-//! Whose turn it is to fetch. A little more keys than requests may be under way are asked for at once; jobs beyond that
+//! Whose turn it is to fetch. More keys than requests may be under way are asked for at once; jobs beyond that
 //! wait as a whole, which is cheaper than waiting for permits, and bounds what is fetched and not yet written.
 
 use std::sync::Arc;

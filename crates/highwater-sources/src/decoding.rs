@@ -15,7 +15,7 @@ pub enum Decoding {
 /// At about ten microseconds each.
 const FEW: usize = 4;
 
-/// Bytes of a large answer that take as long as one of those.
+/// Bytes that take as long as one of those, in one answer or in many.
 pub(crate) const DECODED_LIKE_AN_ITEM: usize = 4 << 10;
 
 impl Decoding {

@@ -1,6 +1,7 @@
 //! Hacker News: items by id and users by name, one request each. Every id is a key, and nothing an object contains can
 //! make it fail.
 
+mod arrival;
 mod dates;
 mod decode;
 mod extra;
@@ -25,14 +26,16 @@ use crate::{
     Answer, Call, Decoding, Discovered, Fetched, Gateway, GatewayError, Live, Pass, Request, Response, Source, Stopped,
     StreamSpec, decoding::DECODED_LIKE_AN_ITEM,
 };
+use arrival::{Arrival, Came};
 pub use search::searched;
 use streams::Kind;
 use tags::Marks;
 
 const COST: f64 = 1.0;
 
-/// Bytes of a body: more than any item has, less than a user who wrote for years.
-const SMALL: usize = 32 << 10;
+/// Bytes of a body that need not wait for the others of its job. One that is smaller, as nearly every item is, was copied
+/// out of the connection's buffer, and keeps no more than itself in memory.
+const SMALL: usize = 4 << 10;
 
 pub struct Hn {
     gateway: Gateway,
@@ -49,6 +52,7 @@ impl Hn {
     /// room for then goes out together, and the remote is not woken for every single request.
     async fn ask_all(&self, kind: Kind, keys: &[Key], call: &Call) -> Vec<Answer> {
         let mut answers = Vec::with_capacity(keys.len());
+        let mut all = Vec::with_capacity(keys.len());
         let mut unasked = Vec::with_capacity(keys.len());
         for key in keys {
             match kind.objection(key) {
@@ -65,38 +69,47 @@ impl Hn {
             let turn = loop {
                 tokio::select! {
                     biased;
-                    Some(answer) = asked.next() => answers.push(answer),
+                    Some(came) = asked.next() => all.push(came),
                     turn = line.next() => break turn,
                 }
             };
             match turn {
                 Ok(pass) => asked.push(self.ask(pass, kind, key, call)),
-                Err(Stopped) => answers.push(Answer::new(key.clone(), Fetched::Skipped)),
+                Err(Stopped) => all.push(Came::Read(Answer::new(key.clone(), Fetched::Skipped))),
             }
         }
-        while let Some(answer) = asked.next().await {
-            answers.push(answer);
+        while let Some(came) = asked.next().await {
+            all.push(came);
         }
-        answers
+        self.read_all(kind, all, answers).await
     }
 
-    async fn ask(&self, pass: Pass<'_>, kind: Kind, key: &Key, call: &Call) -> Answer {
+    async fn ask(&self, pass: Pass<'_>, kind: Kind, key: &Key, call: &Call) -> Came {
         let mut request = kind.request(key);
         let marks = Marks::put(&call.tags, key, &mut request);
-        let fetched = match self.gateway.get_with(pass, &request, call).await {
-            Ok(response) if response.body.len() <= SMALL => read(kind, key, marks, &response, self.now()),
+        match self.gateway.get_with(pass, &request, call).await {
+            Ok(response) if response.body.len() < SMALL => Came::Small(Arrival::new(key, marks, response)),
             // Boxed, so that the many that are small are not made larger by it.
-            Ok(response) => Box::pin(self.read_beside(kind, key.clone(), marks, response)).await,
-            Err(GatewayError::Failed(failure)) => Fetched::Failed(failure),
-            Err(GatewayError::Stopped(_)) => Fetched::Skipped,
-        };
-        Answer::new(key.clone(), fetched)
+            Ok(response) => Came::Read(Box::pin(self.read_one(kind, Arrival::new(key, marks, response))).await),
+            Err(GatewayError::Failed(failure)) => Came::Read(Answer::new(key.clone(), Fetched::Failed(failure))),
+            Err(GatewayError::Stopped(_)) => Came::Read(Answer::new(key.clone(), Fetched::Skipped)),
+        }
     }
 
-    /// Only what is large: a small one takes a microsecond where it arrives, less than to hand it to another thread.
-    async fn read_beside(&self, kind: Kind, key: Key, marks: Marks, response: Response) -> Fetched {
-        let (now, items) = (self.now(), response.body.len() / DECODED_LIKE_AN_ITEM);
-        self.decoding.run(items, move || read(kind, &key, marks, &response, now)).await
+    async fn read_one(&self, kind: Kind, arrival: Arrival) -> Answer {
+        let (now, bytes) = (self.now(), arrival.len());
+        self.decoding.run(bytes / DECODED_LIKE_AN_ITEM, move || arrival.read(kind, now)).await
+    }
+
+    /// Adds what has come to `answers`, in its order: failures at the end of a job say something else than those before
+    /// a success. Read on another thread unless there is little: the one that fetches has the next job to ask for.
+    async fn read_all(&self, kind: Kind, all: Vec<Came>, mut answers: Vec<Answer>) -> Vec<Answer> {
+        let (now, bytes) = (self.now(), all.iter().map(Came::unread).sum::<usize>());
+        let read = move || {
+            answers.extend(all.into_iter().map(|came| came.read(kind, now)));
+            answers
+        };
+        self.decoding.run(bytes / DECODED_LIKE_AN_ITEM, read).await
     }
 
     async fn probe_key(&self, kind: Kind, key: &Key) -> Result<(), Failure> {
@@ -204,14 +217,4 @@ fn expect_status(status: StatusCode) -> Result<(), Failure> {
         _ => FailureKind::Status,
     };
     Err(Failure::new(kind, format!("status {}", status.as_u16())))
-}
-
-fn read(kind: Kind, key: &Key, marks: Marks, response: &Response, now: Timestamp) -> Fetched {
-    if marks.is_unchanged(response) {
-        return Fetched::Unchanged;
-    }
-    let read = expect_ok(response).and_then(|body| kind.read(key, body, now));
-    let mut fetched = read.unwrap_or_else(Fetched::Failed);
-    marks.take(&response.headers, &mut fetched);
-    fetched
 }

@@ -4,7 +4,7 @@
 use highwater_core::Key;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-use crate::{Fetched, Request, Response, Tags};
+use crate::{Request, Response, Tags};
 
 const ASK: HeaderName = HeaderName::from_static("x-firebase-etag");
 /// Nine times what Firebase gives.
@@ -37,11 +37,12 @@ impl Marks {
         self == Marks::Shown && response.status == StatusCode::NOT_MODIFIED
     }
 
-    /// A body that is held back keeps no mark: it is to be looked at again, not recognised.
-    pub(super) fn take(self, headers: &HeaderMap, fetched: &mut Fetched) {
-        if let (Marks::Asked | Marks::Shown, Fetched::Found(record)) = (self, fetched) {
-            let tag = headers.get(header::ETAG).and_then(|tag| tag.to_str().ok());
-            record.tag = tag.filter(|tag| (1..=TAG_BYTES_MAX).contains(&tag.len())).map(str::to_owned);
+    /// The one the body came with, if it was asked for.
+    pub(super) fn tag(self, headers: &HeaderMap) -> Option<String> {
+        if self == Marks::Ignored {
+            return None;
         }
+        let tag = headers.get(header::ETAG).and_then(|tag| tag.to_str().ok());
+        tag.filter(|tag| (1..=TAG_BYTES_MAX).contains(&tag.len())).map(str::to_owned)
     }
 }

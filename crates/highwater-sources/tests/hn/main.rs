@@ -31,13 +31,19 @@ const NOW: i64 = 1_700_000_000;
 #[derive(Default)]
 struct Table {
     answers: BTreeMap<String, (u16, String)>,
+    /// The rest cannot even be asked for.
+    unreachable: bool,
     requests: AtomicUsize,
 }
 
 impl Transport for Table {
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, Failure>> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let (status, body) = self.answers.get(&request.path).cloned().unwrap_or((404, String::new()));
+        let found = self.answers.get(&request.path).cloned();
+        if self.unreachable && found.is_none() {
+            return async { Err(Failure::new(FailureKind::Connect, "refused")) }.boxed();
+        }
+        let (status, body) = found.unwrap_or((404, String::new()));
         let status = StatusCode::from_u16(status).unwrap();
         async move { Ok(Response::new(status, HeaderMap::new(), Bytes::from(body))) }.boxed()
     }
@@ -81,6 +87,7 @@ impl World {
     async fn fetch(&self, ids: impl IntoIterator<Item = i64>) -> BTreeMap<Key, Fetched> {
         let keys: Vec<Key> = ids.into_iter().map(Key::Number).collect();
         let answers = self.hn.fetch(&self.hn.streams()[0].name, &keys, &self.call).await.unwrap();
+        assert_eq!(answers.len(), keys.len());
         answers.into_iter().map(|answer| (answer.key, answer.fetched)).collect()
     }
 
@@ -96,14 +103,17 @@ async fn fetch_one(status: u16, body: &str) -> Fetched {
 
 #[tokio::test]
 async fn items_of_any_size_are_decoded_alike_here_and_beside() {
-    let sizes: [usize; 4] = [10, 32 << 10, 40_000, 500_000];
+    // Those of a usual size are many, so that they too are handed over.
+    let sizes: Vec<usize> = (400..480).chain([10, 4_000, 4_096, 30_000, 500_000]).collect();
     let body = |size: &usize| format!("{{\"id\":{size},\"text\":\"{}\"}}", "x".repeat(*size));
     let answers = sizes.iter().map(|size| (item_path(*size as i64), (200, body(size))));
     let table = Arc::new(Table { answers: answers.collect(), ..Table::default() });
     for decoding in [Decoding::Inline, Decoding::Blocking] {
         let (hn, call) = hn_decoding(table.clone(), decoding);
         let world = World { hn, table: table.clone(), call };
-        for (key, fetched) in world.fetch(sizes.map(|size| size as i64)).await {
+        let all = world.fetch(sizes.iter().map(|size| *size as i64)).await;
+        assert_eq!(all.len(), sizes.len(), "by {decoding:?}");
+        for (key, fetched) in all {
             let Fetched::Found(record) = fetched else { panic!("{key} is {fetched:?}") };
             let text = record.body.values.iter().find_map(|value| match value {
                 Value::Text(text) => Some(text.len() as i64),
@@ -111,6 +121,22 @@ async fn items_of_any_size_are_decoded_alike_here_and_beside() {
             });
             assert_eq!(text, key.number(), "by {decoding:?}");
         }
+    }
+}
+
+#[tokio::test]
+async fn what_failed_on_the_way_keeps_its_place_among_what_came() {
+    let body = |id: i64| format!("{{\"id\":{id},\"text\":\"{}\"}}", "x".repeat(400));
+    let answers = (1..=60).map(|id| (item_path(id), (200, body(id))));
+    // Those behind it cannot be reached.
+    let table = Arc::new(Table { answers: answers.collect(), unreachable: true, ..Table::default() });
+    let keys: Vec<Key> = (1..=80).map(Key::Number).collect();
+    for decoding in [Decoding::Inline, Decoding::Blocking] {
+        let (hn, call) = hn_decoding(table.clone(), decoding);
+        let answers = hn.fetch(&hn.streams()[0].name, &keys, &call).await.unwrap();
+        let failed = answers.iter().map(|answer| matches!(answer.fetched, Fetched::Failed(_)));
+        assert!(failed.is_sorted(), "by {decoding:?}");
+        assert_eq!(answers.len(), keys.len());
     }
 }
 
