@@ -58,13 +58,14 @@ impl<'a> RowInsert<'a> {
     }
 }
 
-/// Edges by statement: a statement that is run takes as long as to insert one.
-pub(super) const EDGES_AT_ONCE: usize = 16;
+/// Edges by statement: a statement that is run takes as long as to insert one. Largest first, down to one, so that none is
+/// left over.
+pub(super) const EDGES_AT_ONCE: [usize; 3] = [32, 8, 1];
 
 /// Inserts edges, as many at once as there are. What waits is written by `flush` at the latest.
 pub(super) struct EdgeInsert<'a> {
-    one: CachedStatement<'a>,
-    many: CachedStatement<'a>,
+    /// By how many they insert.
+    statements: Vec<(usize, CachedStatement<'a>)>,
     waiting: Vec<Edge>,
 }
 
@@ -73,25 +74,31 @@ type Edge = [i64; 3];
 
 impl<'a> EdgeInsert<'a> {
     pub(super) fn of(db: &'a Connection, sql: &EdgeSql) -> Sql<Self> {
-        let (one, many) = (db.prepare_cached(&sql.insert)?, db.prepare_cached(&sql.insert_many)?);
-        Ok(EdgeInsert { one, many, waiting: Vec::with_capacity(EDGES_AT_ONCE) })
+        let prepare = |(rows, sql): (usize, &String)| -> Sql<_> { Ok((rows, db.prepare_cached(sql)?)) };
+        let statements = EDGES_AT_ONCE.into_iter().zip(&sql.inserts).map(prepare).collect::<Sql<_>>()?;
+        Ok(EdgeInsert { statements, waiting: Vec::with_capacity(EDGES_AT_ONCE[0]) })
     }
 
     pub(super) fn add(&mut self, parent: i64, members: &[i64]) -> Sql<()> {
         for (order, member) in (0..).zip(members) {
             self.waiting.push([parent, *member, order]);
-            if self.waiting.len() == EDGES_AT_ONCE {
-                insert(&mut self.many, &self.waiting)?;
-                self.waiting.clear();
+            if self.waiting.len() == EDGES_AT_ONCE[0] {
+                self.flush()?;
             }
         }
         Ok(())
     }
 
     pub(super) fn flush(&mut self) -> Sql<()> {
-        for edge in self.waiting.drain(..) {
-            insert(&mut self.one, &[edge])?;
+        let mut rest = &self.waiting[..];
+        for (rows, statement) in &mut self.statements {
+            while let Some((edges, others)) = rest.split_at_checked(*rows) {
+                insert(statement, edges)?;
+                rest = others;
+            }
         }
+        debug_assert!(rest.is_empty(), "a statement inserts a single one");
+        self.waiting.clear();
         Ok(())
     }
 }

@@ -34,9 +34,8 @@ pub(super) struct TableSql {
 }
 
 pub(super) struct EdgeSql {
-    pub(super) insert: String,
-    /// As `insert`, of [`EDGES_AT_ONCE`].
-    pub(super) insert_many: String,
+    /// Of so many as [`EDGES_AT_ONCE`] says.
+    pub(super) inserts: [String; EDGES_AT_ONCE.len()],
     pub(super) delete: String,
     pub(super) select: String,
     /// Parent and member of all parents in a closed range.
@@ -89,15 +88,14 @@ impl TableSql {
 impl EdgeSql {
     fn of(edges: &Edges) -> Self {
         let Edges { table, parent, member, order, .. } = edges;
+        // Not `ON CONFLICT DO NOTHING`: a statement of many rows that may fail keeps a copy of every page it changes.
+        // `OR IGNORE` would pass over what is NULL as well; it is given integers only, and the table has no other check.
         let insert = |rows: usize| {
             let rows = vec!["(?, ?, ?)"; rows].join(", ");
-            format!(
-                "INSERT INTO \"{table}\" (\"{parent}\", \"{member}\", \"{order}\") VALUES {rows} ON CONFLICT DO NOTHING"
-            )
+            format!("INSERT OR IGNORE INTO \"{table}\" (\"{parent}\", \"{member}\", \"{order}\") VALUES {rows}")
         };
         EdgeSql {
-            insert: insert(1),
-            insert_many: insert(EDGES_AT_ONCE),
+            inserts: EDGES_AT_ONCE.map(insert),
             delete: format!("DELETE FROM \"{table}\" WHERE \"{parent}\" = ?1"),
             select: format!("SELECT \"{member}\" FROM \"{table}\" WHERE \"{parent}\" = ?1 ORDER BY \"{order}\""),
             select_range: format!(
