@@ -7,8 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A tenth of a millisecond of work.
-const STRETCH_MIN: u32 = 25;
+/// A twentieth of a millisecond of work.
+const STRETCH_MIN: u32 = 12;
 
 /// As long as a time slice: then nothing is lost by giving way.
 const STRETCH_MAX: u32 = 800;
