@@ -10,7 +10,7 @@ use highwater_store::{Claim, Claimed, Close, Commit, Durability, OpenOptions, Pl
 
 /// As the engine has them for Hacker News.
 const SEGMENT: u64 = 1_000;
-const JOBS_A_SEGMENT: i64 = 20;
+const JOBS_A_SEGMENT: i64 = 10;
 const CLAIMED_AT_ONCE: u32 = 16;
 
 /// Processor seconds of the control plane of `items` items.

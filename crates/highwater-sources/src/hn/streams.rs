@@ -83,7 +83,7 @@ pub(super) fn items() -> StreamSpec {
         vanished: None,
         policy: StreamPolicy {
             segment_size: 1_000,
-            job_size: 50,
+            job_size: 100,
             dead_letters: DeadLetterPolicy::Hold,
             absence: ABSENCE,
             settled_behind: 50,
@@ -91,6 +91,7 @@ pub(super) fn items() -> StreamSpec {
     }
 }
 
+/// A profile lists all its user ever wrote, hundreds of kilobytes for some: hence smaller jobs.
 pub(super) fn users() -> StreamSpec {
     StreamSpec {
         name: name(USERS_NAME),
