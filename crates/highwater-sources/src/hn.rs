@@ -33,8 +33,8 @@ use tags::Marks;
 
 const COST: f64 = 1.0;
 
-/// Bytes of a body that need not wait for the others of its job. One that is smaller, as nearly every item is, was copied
-/// out of the connection's buffer, and keeps no more than itself in memory.
+/// A body of so many bytes does not wait for the others of its job. A smaller one, as nearly every item is, was copied out
+/// of the connection's buffer, and keeps no more than itself in memory.
 const SMALL: usize = 4 << 10;
 
 pub struct Hn {

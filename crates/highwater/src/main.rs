@@ -38,8 +38,8 @@ fn main() -> ExitCode {
     start_logging(args.global.verbose, args.global.quiet);
     // The only provider compiled in; a second call would mean one is installed already.
     rustls::crypto::aws_lc_rs::default_provider().install_default().ok();
-    // One thread fetches, others decode and write. More threads that fetch would spend a sixth of the time
-    // on waking each other, and one already does twenty times what any of the sources allows.
+    // One thread fetches, others decode and write. More threads that fetch would spend a sixth of the time on waking each
+    // other, and one already does twenty times what any of the sources allows.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(beside()).build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
