@@ -40,11 +40,15 @@ impl AsyncWrite for Stream {
         }
     }
 
+    /// Nearly every request is one piece, and the kernel takes one piece at less cost than a list of one.
     fn poll_write_vectored(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if let [only] = bufs {
+            return self.poll_write(cx, only);
+        }
         match self.get_mut() {
             Stream::Plain(tcp) => Pin::new(tcp).poll_write_vectored(cx, bufs),
             Stream::Tls(tls) => Pin::new(tls).poll_write_vectored(cx, bufs),
