@@ -12,7 +12,7 @@ mod simulator;
 mod sync;
 mod table;
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{fs, path::PathBuf};
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// Fewer items and one round of each: to see that it runs
     #[arg(long)]
     quick: bool,
-    /// Also run what people use today, from bench/peers, and three rounds of all instead of seven
+    /// Also run what people use today, from bench/peers: the slow ones in three of the seven rounds
     #[arg(long)]
     peers: bool,
     /// Print the raw figures as JSON
@@ -163,7 +163,7 @@ pub(crate) fn run_soak(args: &SoakArgs, workspace: &Workspace) -> anyhow::Result
 
 impl Args {
     fn size(&self) -> Size {
-        size(self.items, self.quick, if self.peers { LONG_ROUNDS } else { ROUNDS })
+        size(self.items, self.quick, ROUNDS)
     }
 }
 
@@ -178,12 +178,10 @@ impl Size {
     }
 }
 
-/// In one command, so that both programs get the same dependencies with the same features. What the compiler wrote is on
-/// disk then: else the first stores under measurement may wait for it with every transaction.
+/// In one command, so that both programs get the same dependencies with the same features.
 fn build(workspace: &Workspace) -> anyhow::Result<()> {
     let packages = ["--package", "highwater", "--package", "highwater-bench"];
-    run_command(workspace.cargo(["build", "--release", "--bins"]).args(packages))?;
-    run_command(&mut Command::new("sync"))
+    run_command(workspace.cargo(["build", "--release", "--bins"]).args(packages))
 }
 
 impl Bench {
@@ -207,7 +205,7 @@ impl Bench {
         let simulator = Simulator::start(&self.highwater, "hn", self.size.items, "none")?;
         let round = |number| {
             eprintln!("round {} of {}", number + 1, self.size.rounds);
-            self.round(&simulator, peers)
+            self.round(number, &simulator, peers)
         };
         (0..self.size.rounds).map(round).collect()
     }

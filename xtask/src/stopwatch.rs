@@ -1,10 +1,7 @@
-//! Real time, for the tools only: they measure other programs and may wait for them.
+//! Real time, for the tools only: they measure other programs.
 #![expect(clippy::disallowed_methods, reason = "no simulated clock reaches another process")]
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::time::Instant;
 
 pub(crate) struct Stopwatch(Instant);
 
@@ -16,8 +13,4 @@ impl Stopwatch {
     pub(crate) fn seconds(&self) -> f64 {
         self.0.elapsed().as_secs_f64()
     }
-}
-
-pub(crate) fn pause(duration: Duration) {
-    thread::sleep(duration);
 }

@@ -4,6 +4,8 @@ use std::{
     fs::{self, File},
     path::Path,
     process::{Child, Command, Stdio},
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
     time::Duration,
 };
 
@@ -11,8 +13,8 @@ use anyhow::{Context, ensure};
 
 use super::Rate;
 use crate::{
-    stopwatch::{Stopwatch, pause},
-    workspace::shown,
+    stopwatch::Stopwatch,
+    workspace::{run, shown},
 };
 
 /// Short against a run of seconds, long against one look at `/proc`.
@@ -26,24 +28,50 @@ pub(super) struct Finished {
     pub(super) output: String,
 }
 
+/// What other programs wrote and removed is on disk then: else the next that stores something waits for it too, with
+/// every transaction.
+pub(super) fn settle() -> anyhow::Result<()> {
+    run(&mut Command::new("sync"))
+}
+
 /// Output goes through a file: nobody has to empty a pipe while we watch.
 pub(super) fn finish(command: &mut Command, scratch: &Path) -> anyhow::Result<Finished> {
     let output = scratch.join("output");
+    let file = File::create(&output)?;
+    settle()?;
     let watch = Stopwatch::start();
-    let mut child = command.stdout(File::create(&output)?).spawn().with_context(|| shown(command))?;
-    let (mut peak_rss_mb, mut cpu_seconds) = (None, None);
-    let status = loop {
-        // The kernel keeps the peak and the sum, so the last look before the end is the one that counts.
-        peak_rss_mb = peak_rss(child.id()).or(peak_rss_mb);
-        cpu_seconds = cpu(child.id()).or(cpu_seconds);
-        match child.try_wait()? {
-            Some(status) => break status,
-            None => pause(LOOK_EVERY),
-        }
-    };
-    let seconds = watch.seconds();
+    let mut child = command.stdout(file).spawn().with_context(|| shown(command))?;
+    let process = child.id();
+    let (over, ended) = mpsc::channel::<()>();
+    let (status, seconds, seen) = thread::scope(|scope| {
+        let watching = scope.spawn(move || look_until(process, &ended));
+        let status = child.wait();
+        let seconds = watch.seconds();
+        drop(over);
+        (status, seconds, watching.join().expect("looking does not panic"))
+    });
+    let status = status?;
     ensure!(status.success(), "{} ended with {status}", shown(command));
+    let Seen { cpu_seconds, peak_rss_mb } = seen;
     Ok(Finished { seconds, cpu_seconds, peak_rss_mb, output: fs::read_to_string(&output)? })
+}
+
+#[derive(Default)]
+struct Seen {
+    cpu_seconds: Option<f64>,
+    peak_rss_mb: Option<f64>,
+}
+
+/// The kernel keeps the peak and the sum, so the last look before the end is the one that counts.
+fn look_until(process: u32, ended: &mpsc::Receiver<()>) -> Seen {
+    let mut seen = Seen::default();
+    loop {
+        seen.peak_rss_mb = peak_rss(process).or(seen.peak_rss_mb);
+        seen.cpu_seconds = cpu(process).or(seen.cpu_seconds);
+        if ended.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Disconnected) {
+            return seen;
+        }
+    }
 }
 
 /// A program that runs beside others, its output thrown away.

@@ -134,6 +134,7 @@ impl Bench {
     fn processes(&self, count: u32, url: &str, store: &str, items: u64, in_flight: u32) -> anyhow::Result<f64> {
         let config = self.scratch.join("postgres.toml");
         fs::write(&config, config_text(url, store, in_flight)).context("cannot write the configuration")?;
+        child::settle()?;
         let watch = Stopwatch::start();
         let children: Vec<_> =
             (0..count).map(|_| child::start(&mut self.sync_command(&config))).collect::<anyhow::Result<_>>()?;
@@ -147,6 +148,7 @@ impl Bench {
 fn ceiling(bench: &Bench, url: &str) -> anyhow::Result<f64> {
     let mut command = Command::new(&bench.yardstick);
     command.args(["ceiling", url, "--items", &bench.size.items.to_string()]);
+    child::settle()?;
     serde_json::from_str(&read(&mut command)?).context("the rate of a bare upsert")
 }
 

@@ -44,13 +44,13 @@ impl Bench {
         self.size.items.min(SLOW_ITEMS_MAX)
     }
 
-    pub(super) fn round(&self, simulator: &Simulator, peers: &mut Peers) -> anyhow::Result<Round> {
+    pub(super) fn round(&self, number: usize, simulator: &Simulator, peers: &mut Peers) -> anyhow::Result<Round> {
         let url = simulator.url();
         let fetch = tell("fetch, same client", self.fetch("product", url)?);
         let lean = tell("fetch, lean client", self.fetch("lean", url)?);
         let sync = self.sync(url, self.size.items, IN_FLIGHT)?;
         tell("end to end", sync.rate);
-        let peers = peers.run_all(&self.scratch, url, self.size.items, tell);
+        let peers = peers.run_all(number, &self.scratch, url, self.size.items, tell);
         Ok(Round { fetch, lean, sync, peers })
     }
 
