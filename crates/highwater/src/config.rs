@@ -155,6 +155,25 @@ mod tests {
     }
 
     #[test]
+    fn an_address_that_is_none_is_named_with_what_is_wrong() {
+        let with =
+            |kind: &str, url: &str| format!("[sources.hn]\nkind = '{kind}'\naccount = 'a@b.c'\nbase_url = '{url}'");
+        for (url, wrong) in [
+            ("", "not a URL"),
+            ("example.com", "the scheme is missing"),
+            ("ftp://example.com", "only http and https are spoken"),
+            ("http://example.com:99999", "the port is not between 1 and 65535"),
+        ] {
+            assert_eq!(error(&with("gmail", url)), format!("sources.hn.base_url: {wrong}"), "{url:?}");
+        }
+        let url = Config::parse("[sources.hn]\nkind = 'hn'\nbase_url = ' http://a:1 '").unwrap().sources[0]
+            .hn
+            .base_url
+            .clone();
+        assert_eq!(url, "http://a:1");
+    }
+
+    #[test]
     fn mailboxes_of_a_store_agree_on_its_shards() {
         let mailbox = |name, keys: &str| format!("[sources.{name}]\nkind = 'gmail'\naccount = '{name}@b.c'\n{keys}\n");
         let parsed = |ann, zoe| Config::parse(&(mailbox("ann", ann) + &mailbox("zoe", zoe)));

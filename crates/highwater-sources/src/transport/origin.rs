@@ -48,10 +48,23 @@ impl Origin {
             return Err("credentials do not belong into a URL");
         }
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-        let port = authority.port_u16().unwrap_or(default_port);
+        let port = port_of(&authority)?.unwrap_or(default_port);
         let host_header = HeaderValue::from_str(authority.as_str()).map_err(|_| "the host is not a header value")?;
         Ok(Origin { scheme, authority, host, port, host_header })
     }
+}
+
+/// One that is no number of a port is not the same as none.
+fn port_of(authority: &Authority) -> Result<Option<u16>, &'static str> {
+    match authority.as_str().strip_prefix(authority.host()) {
+        None | Some("" | ":") => Ok(None),
+        Some(_) => authority.port_u16().filter(|port| *port > 0).map(Some).ok_or("the port is not between 1 and 65535"),
+    }
+}
+
+/// Whether requests can be sent below this URL, as far as that can be told without sending any.
+pub fn check_base_url(url: &str) -> Result<(), SetupError> {
+    parse_base(url).map(drop)
 }
 
 /// Splits a base URL into its origin and the prefix of every path, which has no slash at its end.
@@ -101,12 +114,18 @@ mod tests {
             ("http://example.com:8080/", "example.com", 8080, ""),
             ("http://127.0.0.1:1/a/b//", "127.0.0.1", 1, "/a/b"),
             ("https://[::1]:7/x", "::1", 7, "/x"),
+            ("https://[::1]/", "::1", 443, ""),
+            ("http://example.com:65535", "example.com", 65_535, ""),
+            ("http://example.com:", "example.com", 80, ""),
         ] {
             let (origin, found) = parse_base(url).unwrap();
             assert_eq!((origin.host.as_str(), origin.port, found.as_str()), (host, port, prefix), "{url}");
         }
         for bad in ["", "/v0", "example.com", "ftp://example.com", "http://me:secret@example.com", "http://a/?b=c"] {
             assert!(parse_base(bad).is_err(), "{bad:?}");
+        }
+        for bad in ["http://a:65536", "http://a:99999/b", "https://[::1]:70000", "http://a:0"] {
+            assert!(parse_base(bad).is_err_and(|error| error.to_string().starts_with("the port ")), "{bad:?}");
         }
     }
 

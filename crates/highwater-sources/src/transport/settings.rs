@@ -82,7 +82,7 @@ pub enum Roots {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    #[error("base URL: {0}")]
+    #[error("{0}")]
     BaseUrl(&'static str),
     #[error("no trusted root certificates found; set SSL_CERT_FILE to a PEM file that has them")]
     NoRoots,

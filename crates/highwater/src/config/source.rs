@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use highwater_core::{DeadLetterPolicy, SourceName};
+use highwater_sources::check_base_url;
 use toml::Value;
 
 use super::{
@@ -107,7 +108,7 @@ fn parse_source(name: &str, mut section: Reader) -> Result<SourceConfig, String>
         let kinds: Vec<_> = SourceKind::ALL.iter().map(|kind| kind.as_str()).collect();
         format!("{path} is missing: one of {}", kinds.join(", "))
     })?;
-    let base_url = section.string("base_url")?;
+    let base_url = parse_base_url(&mut section)?;
     let limits = match section.section("limits")? {
         Some(limits) => parse_limits(limits, kind)?,
         None => Limits::default(),
@@ -123,6 +124,15 @@ fn parse_source(name: &str, mut section: Reader) -> Result<SourceConfig, String>
     }
     section.finish()?;
     Ok(SourceConfig { name, kind, hn, gmail, looker, limits })
+}
+
+/// Refused here, before anything is opened or made.
+fn parse_base_url(section: &mut Reader) -> Result<Option<String>, String> {
+    let url = section.string("base_url")?.map(|url| url.trim().to_owned());
+    if let Some(Err(error)) = url.as_deref().map(check_base_url) {
+        return Err(format!("{}: {error}", section.path_of("base_url")));
+    }
+    Ok(url)
 }
 
 fn parse_live(section: &mut Reader) -> Result<LiveConfig, String> {

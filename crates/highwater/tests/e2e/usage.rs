@@ -55,9 +55,13 @@ fn a_bad_configuration_is_refused_by_key() {
     home.configure(NOWHERE, "retry_patience = \"2 minutes\"");
     home.run(&["sync"]).exits(2).complains(&["sources.hn.limits.retry_patience", "\"10m\""]);
     home.configure("ftp://example.com", "");
-    home.run(&["sync"]).exits(2).complains(&["sources.hn.base_url"]);
+    home.run(&["sync"]).exits(2).complains(&["sources.hn.base_url: only http"]);
+    home.configure("http://127.0.0.1:99999", "");
+    home.run(&["sync"]).exits(2).complains(&["sources.hn.base_url: the port"]);
+    home.run(&["status"]).exits(2).complains(&["sources.hn.base_url: the port"]);
     home.write("highwater.toml", "[store\n");
     home.run(&["status"]).exits(2).complains(&["highwater.toml"]);
+    assert!(!home.path("highwater.db").exists(), "what was refused leaves nothing behind");
 }
 
 #[test]
