@@ -33,6 +33,13 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
+/// Rounded down: what is not all done is never shown as a hundred percent.
+pub(crate) fn percent(part: u64, whole: u64, decimals: u32) -> String {
+    let scale = 10_u128.pow(decimals);
+    let units = u128::from(part.min(whole)) * 100 * scale / u128::from(whole.max(1));
+    format!("{}.{:0width$}%", units / scale, units % scale, width = decimals as usize)
+}
+
 pub(crate) fn duration(duration: std::time::Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
@@ -61,5 +68,23 @@ mod tests {
             ["0", "999", "1,000", "50,500,123"],
             [0, 999, 1000, 50_500_123].map(grouped).each_ref().map(String::as_str)
         );
+    }
+
+    #[test]
+    fn only_all_of_it_is_a_hundred_percent() {
+        for (part, whole, expected) in [
+            (0, 0, "0.0%"),
+            (0, 7, "0.0%"),
+            (29, 100, "29.0%"),
+            (1, 3, "33.3%"),
+            (19_991, 20_000, "99.9%"),
+            (u64::MAX - 1, u64::MAX, "99.9%"),
+            (7, 7, "100.0%"),
+            (8, 7, "100.0%"),
+        ] {
+            assert_eq!(percent(part, whole, 1), expected, "{part} of {whole}");
+        }
+        assert_eq!(percent(49_999_000, 50_000_000, 2), "99.99%");
+        assert_eq!(percent(1, 20, 2), "5.00%");
     }
 }

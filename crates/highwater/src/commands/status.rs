@@ -95,8 +95,8 @@ async fn print(
 }
 
 fn text(status: &StreamStatus) -> String {
-    let done = status.frontier.0.abs_diff(status.origin.0) as f64;
-    let whole = status.target.0.abs_diff(status.origin.0).max(1) as f64;
+    let done = status.frontier.0.abs_diff(status.origin.0);
+    let whole = status.target.0.abs_diff(status.origin.0);
     let word = if status.complete { "complete" } else { "not complete" };
     let exceptions = |state| out::grouped(status.exceptions(state));
     let segments: Vec<String> = SegmentStatus::ALL
@@ -107,11 +107,11 @@ fn text(status: &StreamStatus) -> String {
     let mut lines = vec![
         format!("{}/{}: {word}", status.source, status.stream),
         format!(
-            "  frontier      {} of {} (from {}, {:.2}%)",
+            "  frontier      {} of {} (from {}, {})",
             place(status, status.frontier),
             place(status, status.target),
             place(status, status.origin),
-            100.0 * done / whole
+            out::percent(done, whole, 2)
         ),
         format!("  stored        {}", out::grouped(status.stored)),
         format!("  missing       {}", exceptions(ExceptionState::Missing)),

@@ -28,7 +28,7 @@ impl Counted for CopyProgress {
         let rate = done as f64 / now.since(began).as_secs_f64().max(1e-3);
         let mut parts = vec![
             self.doing(),
-            format!("{:.1}% of {} rows", 100.0 * self.share(), out::grouped(self.total())),
+            format!("{} of {} rows", out::percent(done, whole, 1), out::grouped(self.total())),
             format!("{} rows/s", out::grouped(rate as u64)),
         ];
         if rate >= 1.0 && whole > done {

@@ -46,13 +46,13 @@ impl Line {
         let settled = progress.settled_before.load(Ordering::Relaxed) + progress.settled.load(Ordering::Relaxed);
         // More may have come in since they were counted.
         let whole = if expected > 0 { expected.max(settled) } else { positions };
-        let share = if whole == 0 { 1.0 } else { (settled as f64 / whole as f64).min(1.0) };
+        let share = share(settled, whole);
         let snapshot = engine.source.gateway().snapshot();
-        let mut parts = vec![
-            format!("{} of {} ({:.1}%)", out::grouped(settled), out::grouped(whole), share * 100.0),
-            format!("frontier {}", place(load(&progress.frontier), expected > 0)),
-            format!("{} items/s", out::grouped(self.rate as u64)),
-        ];
+        let mut parts = vec![counted(settled, whole)];
+        if whole > 0 {
+            parts.push(format!("frontier {}", place(load(&progress.frontier), expected > 0)));
+            parts.push(format!("{} items/s", out::grouped(self.rate as u64)));
+        }
         parts.extend(self.time_left(whole.saturating_sub(settled)));
         parts.push(limit(&snapshot, now));
         parts.extend(exceptions(progress));
@@ -73,6 +73,18 @@ impl Line {
         (self.rate >= 1.0 && positions > 0)
             .then(|| format!("{} left", out::duration(Duration::from_secs_f64(positions as f64 / self.rate))))
     }
+}
+
+/// Of nothing, nothing is done: until the remote has said how much there is, all that is known is that it is asked.
+fn share(settled: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { (settled as f64 / whole as f64).min(1.0) }
+}
+
+fn counted(settled: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "nothing counted yet".into();
+    }
+    format!("{} of {} ({})", out::grouped(settled), out::grouped(whole), out::percent(settled, whole, 1))
 }
 
 /// A position, which is a time where objects are counted otherwise.
@@ -109,4 +121,16 @@ fn exceptions(progress: &Progress) -> Option<String> {
     let retries = progress.retrying.load(Ordering::Relaxed);
     let dead = progress.dead.load(Ordering::Relaxed);
     (retries + dead > 0).then(|| format!("{} retries, {} dead letters", out::grouped(retries), out::grouped(dead)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_not_called_done() {
+        assert_eq!((share(0, 0), counted(0, 0).as_str()), (0.0, "nothing counted yet"));
+        assert_eq!((share(0, 7), counted(0, 7).as_str()), (0.0, "0 of 7 (0.0%)"));
+        assert_eq!((share(7, 7), counted(7, 7).as_str()), (1.0, "7 of 7 (100.0%)"));
+    }
 }

@@ -21,6 +21,6 @@ pub(crate) async fn draw(progress: &MoveProgress, clock: &Clock, quiet: bool) {
 
 fn line(progress: &MoveProgress) -> String {
     let (moved, total) = (progress.moved(), progress.total());
-    let share = 100.0 * moved as f64 / total.max(1) as f64;
-    format!("moving mail to where shards says: {share:.1}% of {} messages", out::grouped(total))
+    let share = out::percent(moved, total, 1);
+    format!("moving mail to where shards says: {share} of {} messages", out::grouped(total))
 }
