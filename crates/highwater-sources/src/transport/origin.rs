@@ -48,6 +48,9 @@ impl Origin {
             return Err("credentials do not belong into a URL");
         }
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
+        if host.is_empty() {
+            return Err("the host is missing");
+        }
         let port = port_of(&authority)?.unwrap_or(default_port);
         let host_header = HeaderValue::from_str(authority.as_str()).map_err(|_| "the host is not a header value")?;
         Ok(Origin { scheme, authority, host, port, host_header })
@@ -56,10 +59,14 @@ impl Origin {
 
 /// One that is no number of a port is not the same as none.
 fn port_of(authority: &Authority) -> Result<Option<u16>, &'static str> {
-    match authority.as_str().strip_prefix(authority.host()) {
-        None | Some("" | ":") => Ok(None),
-        Some(_) => authority.port_u16().filter(|port| *port > 0).map(Some).ok_or("the port is not between 1 and 65535"),
-    }
+    let behind = authority.as_str().strip_prefix(authority.host()).ok_or("the host is not one")?;
+    let port = match behind.strip_prefix(':') {
+        Some("") => return Ok(None),
+        None if behind.is_empty() => return Ok(None),
+        Some(digits) if digits.bytes().all(|digit| digit.is_ascii_digit()) => digits.parse().ok(),
+        _ => None,
+    };
+    port.filter(|port| *port > 0).map(Some).ok_or("the port is not between 1 and 65535")
 }
 
 /// Whether requests can be sent below this URL, as far as that can be told without sending any.
@@ -121,10 +128,20 @@ mod tests {
             let (origin, found) = parse_base(url).unwrap();
             assert_eq!((origin.host.as_str(), origin.port, found.as_str()), (host, port, prefix), "{url}");
         }
-        for bad in ["", "/v0", "example.com", "ftp://example.com", "http://me:secret@example.com", "http://a/?b=c"] {
+        for bad in [
+            "http://:8080",
+            "http://:",
+            "http://[::1]x:80",
+            "",
+            "/v0",
+            "example.com",
+            "ftp://example.com",
+            "http://me:secret@example.com",
+            "http://a/?b=c",
+        ] {
             assert!(parse_base(bad).is_err(), "{bad:?}");
         }
-        for bad in ["http://a:65536", "http://a:99999/b", "https://[::1]:70000", "http://a:0"] {
+        for bad in ["http://a:65536", "http://a:99999/b", "https://[::1]:70000", "http://a:0", "http://a:+80"] {
             assert!(parse_base(bad).is_err_and(|error| error.to_string().starts_with("the port ")), "{bad:?}");
         }
     }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, bail, ensure};
-use http::Uri;
+use http::{Uri, uri::Authority};
 use lettre::{
     AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor,
     message::Mailbox,
@@ -92,6 +92,16 @@ fn password(variable: &str) -> anyhow::Result<String> {
     env::var(variable).ok().with_context(|| format!("alerts.password_env: the environment has no text {variable:?}"))
 }
 
+/// One that is no number of a port is not the same as none.
+fn port_behind(authority: &Authority) -> anyhow::Result<Option<u16>> {
+    let address = authority.as_str().rsplit_once('@').map_or(authority.as_str(), |(_, address)| address);
+    if address == authority.host() {
+        return Ok(None);
+    }
+    let port = authority.port_u16().filter(|port| *port > 0);
+    port.map(Some).context("the port is not between 1 and 65535")
+}
+
 impl Server {
     fn parse(url: &str) -> anyhow::Result<Self> {
         let uri: Uri = url.parse().ok().context("not a URL such as smtps://user@host:465")?;
@@ -109,11 +119,12 @@ impl Server {
             "the password belongs into the variable password_env names"
         );
         let user = user.map(|user| percent_decoded(user).context("the user is not readable")).transpose()?;
-        let port = authority.port_u16().unwrap_or(match security {
+        let usual = match security {
             Security::Tls => 465,
             Security::StartTls => 587,
             Security::Plain => 25,
-        });
+        };
+        let port = port_behind(authority)?.unwrap_or(usual);
         Ok(Server { security, host: authority.host().into(), port, user })
     }
 
@@ -174,7 +185,16 @@ mod tests {
         let starttls = (Security::StartTls, plain("mail.example"), 587, Some("ann@mail.example".into()));
         assert_eq!(of("smtp://ann%40mail.example@mail.example?tls=required"), starttls);
         assert_eq!(of("smtp://localhost:2525"), (Security::Plain, plain("localhost"), 2525, None));
-        for bad in ["", "mail.example", "http://mail.example", "smtp://h?tls=no", "smtps://ann:pw@h", "smtps://a%4@h"] {
+        for bad in [
+            "",
+            "mail.example",
+            "http://mail.example",
+            "smtp://h?tls=no",
+            "smtps://ann:pw@h",
+            "smtps://a%4@h",
+            "smtps://h:99999",
+            "smtps://a@h:0",
+        ] {
             assert!(Server::parse(bad).is_err(), "{bad}");
         }
     }
