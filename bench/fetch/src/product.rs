@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use highwater_core::{
     Lane,
     throttle::{InFlight, Rate, Settings},
@@ -32,7 +32,7 @@ pub(crate) async fn driven<T>(
 }
 
 pub(crate) fn gateway(base_url: &str, in_flight: u32, clock: &Clock) -> anyhow::Result<Gateway> {
-    let transport = HttpTransport::new(base_url, TransportSettings::default())?;
+    let transport = HttpTransport::new(base_url, TransportSettings::default()).context("base URL")?;
     let in_flight = InFlight { start: in_flight, max: in_flight };
     let settings = Settings::new(Rate::Unlimited, in_flight);
     Ok(Gateway::new(Arc::new(transport), settings, clock.clone(), Box::new(|| 0.5)))

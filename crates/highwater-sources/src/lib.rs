@@ -43,5 +43,5 @@ pub use source::{
 };
 pub use transport::{
     Chunks, Deadlines, HttpTransport, OpenResponse, PoolLimits, Redirects, Request, Response, Roots, SetupError,
-    Transport, TransportSettings, check_base_url,
+    Transport, TransportSettings, check_base_url, port_of,
 };

@@ -22,7 +22,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use crate::Held;
 
 pub use client::HttpTransport;
-pub use origin::check_base_url;
+pub use origin::{check_base_url, port_of};
 pub use settings::{Deadlines, PoolLimits, Redirects, Roots, SetupError, TransportSettings};
 
 /// Sends requests to one origin. Answers with any status are `Ok`; an `Err` had no complete answer.

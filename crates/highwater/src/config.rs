@@ -156,21 +156,17 @@ mod tests {
 
     #[test]
     fn an_address_that_is_none_is_named_with_what_is_wrong() {
-        let with =
-            |kind: &str, url: &str| format!("[sources.hn]\nkind = '{kind}'\naccount = 'a@b.c'\nbase_url = '{url}'");
+        let at = |url: &str| format!("[sources.hn]\nkind = 'hn'\nbase_url = '{url}'");
         for (url, wrong) in [
             ("", "not a URL"),
             ("example.com", "the scheme is missing"),
             ("ftp://example.com", "only http and https are spoken"),
             ("http://example.com:99999", "the port is not between 1 and 65535"),
         ] {
-            assert_eq!(error(&with("gmail", url)), format!("sources.hn.base_url: {wrong}"), "{url:?}");
+            assert_eq!(error(&at(url)), format!("sources.hn.base_url: {wrong}"), "{url:?}");
         }
-        let url = Config::parse("[sources.hn]\nkind = 'hn'\nbase_url = ' http://a:1 '").unwrap().sources[0]
-            .hn
-            .base_url
-            .clone();
-        assert_eq!(url, "http://a:1");
+        let config = Config::parse(&at(" http://a:1 ")).unwrap();
+        assert_eq!(config.sources[0].hn.base_url, "http://a:1");
     }
 
     #[test]

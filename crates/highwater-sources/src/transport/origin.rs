@@ -58,8 +58,9 @@ impl Origin {
 }
 
 /// One that is no number of a port is not the same as none.
-fn port_of(authority: &Authority) -> Result<Option<u16>, &'static str> {
-    let behind = authority.as_str().strip_prefix(authority.host()).ok_or("the host is not one")?;
+pub fn port_of(authority: &Authority) -> Result<Option<u16>, &'static str> {
+    let address = authority.as_str().rsplit_once('@').map_or(authority.as_str(), |(_, address)| address);
+    let behind = address.strip_prefix(authority.host()).ok_or("the host is not one")?;
     let port = match behind.strip_prefix(':') {
         Some("") => return Ok(None),
         None if behind.is_empty() => return Ok(None),

@@ -8,7 +8,8 @@ use std::{
 };
 
 use anyhow::{Context, bail, ensure};
-use http::{Uri, uri::Authority};
+use highwater_sources::port_of;
+use http::Uri;
 use lettre::{
     AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor,
     message::Mailbox,
@@ -92,16 +93,6 @@ fn password(variable: &str) -> anyhow::Result<String> {
     env::var(variable).ok().with_context(|| format!("alerts.password_env: the environment has no text {variable:?}"))
 }
 
-/// One that is no number of a port is not the same as none.
-fn port_behind(authority: &Authority) -> anyhow::Result<Option<u16>> {
-    let address = authority.as_str().rsplit_once('@').map_or(authority.as_str(), |(_, address)| address);
-    if address == authority.host() {
-        return Ok(None);
-    }
-    let port = authority.port_u16().filter(|port| *port > 0);
-    port.map(Some).context("the port is not between 1 and 65535")
-}
-
 impl Server {
     fn parse(url: &str) -> anyhow::Result<Self> {
         let uri: Uri = url.parse().ok().context("not a URL such as smtps://user@host:465")?;
@@ -124,7 +115,7 @@ impl Server {
             Security::StartTls => 587,
             Security::Plain => 25,
         };
-        let port = port_behind(authority)?.unwrap_or(usual);
+        let port = port_of(authority).map_err(anyhow::Error::msg)?.unwrap_or(usual);
         Ok(Server { security, host: authority.host().into(), port, user })
     }
 
@@ -184,6 +175,7 @@ mod tests {
         assert_eq!(of("smtps://ann@mail.example"), (Security::Tls, plain("mail.example"), 465, Some("ann".into())));
         let starttls = (Security::StartTls, plain("mail.example"), 587, Some("ann@mail.example".into()));
         assert_eq!(of("smtp://ann%40mail.example@mail.example?tls=required"), starttls);
+        assert_eq!(of("smtps://ann@mail.example:"), of("smtps://ann@mail.example"));
         assert_eq!(of("smtp://localhost:2525"), (Security::Plain, plain("localhost"), 2525, None));
         for bad in [
             "",
