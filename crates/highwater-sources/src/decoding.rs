@@ -1,13 +1,20 @@
 //! Where answers are decoded: beside the thread that fetches, or on it.
 
+mod decoder;
+
 use std::{future::pending, panic::resume_unwind};
 
 use tokio::task::{JoinError, spawn_blocking};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub use decoder::Decoder;
+
+#[derive(Clone, Debug)]
 pub enum Decoding {
-    /// On the runtime's threads for blocking work: one that fetches has better things to do.
+    /// On the runtime's threads for blocking work, several at a time: for answers that take long.
     Blocking,
+    /// On one thread that does nothing else: for many small ones. What they allocate stays where it is at hand for the
+    /// next, instead of on whichever thread was idle.
+    Beside(Decoder),
     /// Where the answers arrive, so that a simulation stays on one thread and repeats itself exactly.
     Inline,
 }
@@ -20,10 +27,11 @@ pub(crate) const DECODED_LIKE_AN_ITEM: usize = 4 << 10;
 
 impl Decoding {
     /// A few answers are decoded sooner than another thread is woken for them.
-    pub(crate) async fn run<T: Send + 'static>(self, answers: usize, work: impl FnOnce() -> T + Send + 'static) -> T {
+    pub(crate) async fn run<T: Send + 'static>(&self, answers: usize, work: impl FnOnce() -> T + Send + 'static) -> T {
         match self {
             Decoding::Inline => work(),
-            Decoding::Blocking if answers <= FEW => work(),
+            Decoding::Blocking | Decoding::Beside(_) if answers <= FEW => work(),
+            Decoding::Beside(decoder) => decoder.run(work).await,
             Decoding::Blocking => match spawn_blocking(work).await.map_err(JoinError::try_into_panic) {
                 Ok(done) => done,
                 Err(Ok(panic)) => resume_unwind(panic),

@@ -28,7 +28,7 @@ pub use budget::Budget;
 pub use call::{Beat, Call, InFlight, Tags};
 pub use changes::{Census, Changes, Known, Mark, Since};
 pub use clock::Clock;
-pub use decoding::Decoding;
+pub use decoding::{Decoder, Decoding};
 pub use gateway::{
     Answers, Classifier, Gateway, GatewayError, Jitter, LATENCY_BOUNDS, LATENCY_CLASSES, Latency, Line, Meter, News,
     Pass, QuotaReader, Reading, Stopped, Traffic, read_status,

@@ -10,7 +10,7 @@ use highwater_core::throttle::{
 };
 use highwater_engine::Entropy;
 use highwater_sources::{
-    Clock, Deadlines, Decoding, Gateway, Hn, HttpTransport, Memory, Roots, Source, TransportSettings,
+    Clock, Deadlines, Decoder, Decoding, Gateway, Hn, HttpTransport, Memory, Roots, Source, TransportSettings,
     gmail::{Gmail, GmailSettings, Mailbox, Policy},
     looker::{JOB_SIZE, Looker, LookerSettings},
 };
@@ -19,7 +19,7 @@ use highwater_store::{MailboxId, Store};
 use crate::{
     config::{GmailConfig, Limits, LookerConfig, RateLimit, SourceConfig, SourceKind},
     credentials::{self, Safe},
-    exit::Trouble,
+    exit::{Exit, Trouble},
     instance::Instance,
     keyring::Keyring,
 };
@@ -107,7 +107,9 @@ pub(crate) fn build(
     match (source.kind, &source.gmail) {
         (SourceKind::Hn, _) => {
             let gateway = gateway(source, &source.hn.base_url, TransportSettings::default(), clock, entropy)?;
-            Ok(Arc::new(Hn::new(gateway, Decoding::Blocking)))
+            let decoder = Decoder::start()
+                .map_err(|error| Trouble::new(Exit::Failed, format!("cannot start a thread: {error}")))?;
+            Ok(Arc::new(Hn::new(gateway, Decoding::Beside(decoder))))
         }
         (SourceKind::Gmail, Some(config)) => build_gmail(source, config, access, clock, entropy),
         (kind, _) => {

@@ -21,6 +21,11 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         rule: Rule::Spawn,
+        path: "crates/highwater-sources/src/decoding/decoder.rs",
+        reason: "a thread that runs what is handed to it; all of that is awaited, and its end follows that of the source",
+    },
+    Exception {
+        rule: Rule::Spawn,
         path: "crates/highwater-sim/src/server.rs",
         reason: "a task for each connection to a simulator; the server waits for all of them",
     },

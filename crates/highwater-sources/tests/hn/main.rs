@@ -21,7 +21,7 @@ use highwater_core::{
     throttle::{InFlight, PauseReason, Rate, Settings},
 };
 use highwater_sources::{
-    Beat, Call, Clock, Decoding, Discovered, Fetched, Gateway, Hn, Request, Response, Source, Transport,
+    Beat, Call, Clock, Decoder, Decoding, Discovered, Fetched, Gateway, Hn, Request, Response, Source, Transport,
 };
 use http::{HeaderMap, StatusCode};
 
@@ -108,8 +108,8 @@ async fn items_of_any_size_are_decoded_alike_here_and_beside() {
     let body = |size: &usize| format!("{{\"id\":{size},\"text\":\"{}\"}}", "x".repeat(*size));
     let answers = sizes.iter().map(|size| (item_path(*size as i64), (200, body(size))));
     let table = Arc::new(Table { answers: answers.collect(), ..Table::default() });
-    for decoding in [Decoding::Inline, Decoding::Blocking] {
-        let (hn, call) = hn_decoding(table.clone(), decoding);
+    for decoding in [Decoding::Inline, Decoding::Blocking, Decoding::Beside(Decoder::start().unwrap())] {
+        let (hn, call) = hn_decoding(table.clone(), decoding.clone());
         let world = World { hn, table: table.clone(), call };
         let all = world.fetch(sizes.iter().map(|size| *size as i64)).await;
         assert_eq!(all.len(), sizes.len(), "by {decoding:?}");
@@ -131,8 +131,8 @@ async fn what_failed_on_the_way_keeps_its_place_among_what_came() {
     // Those behind them cannot be reached.
     let table = Arc::new(Table { answers: answers.collect(), unreachable: true, ..Table::default() });
     let keys: Vec<Key> = (1..=80).map(Key::Number).collect();
-    for decoding in [Decoding::Inline, Decoding::Blocking] {
-        let (hn, call) = hn_decoding(table.clone(), decoding);
+    for decoding in [Decoding::Inline, Decoding::Blocking, Decoding::Beside(Decoder::start().unwrap())] {
+        let (hn, call) = hn_decoding(table.clone(), decoding.clone());
         let answers = hn.fetch(&hn.streams()[0].name, &keys, &call).await.unwrap();
         let failed: Vec<bool> = answers.iter().map(|answer| matches!(answer.fetched, Fetched::Failed(_))).collect();
         let expected: Vec<bool> = (1..=80).map(|id| id > 60).collect();
