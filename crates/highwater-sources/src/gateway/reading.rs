@@ -34,18 +34,25 @@ pub fn read_status(response: &Response, now: Timestamp) -> Reading {
     }
 }
 
-/// Seconds, or a date. A date is compared with the server's own clock where that is known; one that has passed means
+/// Seconds, a part of one taken as a whole, or a date. A date is compared with the server's own clock where that is known; one that has passed means
 /// now.
 fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
-    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+    let (seconds, part) = text.split_once('.').unwrap_or((text, "0"));
+    if is_number(seconds) && is_number(part) {
         // More seconds than fit are as good as for ever.
-        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
+        let seconds = seconds.parse().unwrap_or(u64::MAX);
+        let begun = u64::from(part.bytes().any(|digit| digit != b'0'));
+        return Some(Duration::from_secs(seconds.saturating_add(begun)));
     }
     let until = httpdate::parse_http_date(text).ok()?;
     let server_date = headers.get(header::DATE).and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
     let from = server_date.unwrap_or_else(|| system_time(now));
     Some(until.duration_since(from).unwrap_or(Duration::ZERO))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn system_time(at: Timestamp) -> SystemTime {
@@ -77,6 +84,9 @@ mod tests {
         assert_eq!(reads(429, &after("soon")), Reading::Throttled { retry_after: None });
         assert_eq!(reads(429, &after("7")), throttled(7));
         assert_eq!(reads(503, &after(" 0 ")), throttled(0));
+        assert_eq!(reads(503, &after("2.5")), throttled(3));
+        assert_eq!(reads(503, &after("2.00")), throttled(2));
+        assert_eq!(reads(429, &after("2.")), Reading::Throttled { retry_after: None });
         assert_eq!(reads(503, &[]), Reading::Failed);
         assert_eq!(reads(503, &after("-1")), Reading::Failed);
         assert_eq!(reads(500, &after("7")), Reading::Failed);

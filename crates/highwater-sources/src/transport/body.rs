@@ -26,14 +26,17 @@ pub(super) struct Bounds<'a> {
     pub(super) memory: Option<&'a Memory>,
 }
 
-/// The body without its encoding, which goes from the headers as well, and the memory it takes up. `drive` gives the
+/// A body without its encoding, and the memory it takes up.
+pub(super) type Whole = (Bytes, Option<Held>);
+
+/// Reads a body to its end; its encoding goes from the headers as well. `drive` gives the
 /// connection below a turn, when nobody else does.
 pub(super) async fn read(
     body: Incoming,
     headers: &mut HeaderMap,
     bounds: Bounds<'_>,
     drive: impl FnMut(&mut Context<'_>),
-) -> Result<(Bytes, Option<Held>), Failure> {
+) -> Result<Whole, Failure> {
     let encoding = Encoding::of(headers)?;
     let mut growth = Growth::new(bounds.memory);
     let pieces = collect(body, encoding, bounds.max, &mut growth, drive).await?;
@@ -90,10 +93,11 @@ enum Encoding {
 
 impl Encoding {
     fn of(headers: &HeaderMap) -> Result<Self, Failure> {
-        match headers.get(CONTENT_ENCODING).map(|encoding| encoding.as_bytes()) {
-            None | Some(b"identity") => Ok(Encoding::Identity),
-            Some(b"gzip" | b"x-gzip") => Ok(Encoding::Gzip),
-            Some(_) => Err(Failure::new(FailureKind::Malformed, "the body has an encoding that was not asked for")),
+        let Some(encoding) = headers.get(CONTENT_ENCODING) else { return Ok(Encoding::Identity) };
+        match encoding.as_bytes().to_ascii_lowercase().as_slice() {
+            b"identity" => Ok(Encoding::Identity),
+            b"gzip" | b"x-gzip" => Ok(Encoding::Gzip),
+            _ => Err(Failure::new(FailureKind::Malformed, "the body has an encoding that was not asked for")),
         }
     }
 }

@@ -3,14 +3,17 @@
 
 mod apart;
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Context,
 };
 
 use bytes::Bytes;
 use highwater_core::{Failure, Moment};
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header, uri::PathAndQuery};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header, response::Parts, uri::PathAndQuery};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use tokio::time::{error::Elapsed, timeout};
@@ -135,19 +138,35 @@ impl Pool {
         let request = request(outbound, &self.headers_h1, Uri::from(outbound.path.clone()));
         let answer = timeout(self.shared.settings.deadlines.first_byte, h1.send(request)).await;
         let (mut head, incoming) = self.head(answer, outbound)?.into_parts();
-        let (body, held) = body::read(incoming, &mut head.headers, self.bounds(head.status), |cx| h1.drive(cx)).await?;
-        if h1.is_reusable().await {
+        let came = self.body(incoming, &mut head, |cx| h1.drive(cx)).await?;
+        if came.is_some() && h1.is_reusable().await {
             self.park(h1);
         }
-        Ok(Response { status: head.status, headers: head.headers, body, held })
+        Ok(response(head, came))
     }
 
     async fn exchange_h2(&self, mut stream: H2Stream, outbound: &Outbound) -> Result<Response, Lost> {
         let request = request(outbound, &self.headers_h2, self.origin.uri(outbound.path.clone()));
         let answer = timeout(self.shared.settings.deadlines.first_byte, stream.send(request)).await;
         let (mut head, incoming) = self.head(answer, outbound)?.into_parts();
-        let (body, held) = body::read(incoming, &mut head.headers, self.bounds(head.status), |_| {}).await?;
-        Ok(Response { status: head.status, headers: head.headers, body, held })
+        let came = self.body(incoming, &mut head, |_| {}).await?;
+        Ok(response(head, came))
+    }
+
+    /// The body, if it came; an `Err` only where the answer says nothing without it.
+    async fn body(
+        &self,
+        incoming: Incoming,
+        head: &mut Parts,
+        drive: impl FnMut(&mut Context<'_>),
+    ) -> Result<Option<body::Whole>, Failure> {
+        let status = head.status;
+        let read = body::read(incoming, &mut head.headers, self.bounds(status), drive);
+        if !says_all(status) {
+            return read.await.map(Some);
+        }
+        // Boxed, so that the many answers that are none of these are not made larger by it.
+        Ok(Box::pin(timeout(self.shared.settings.deadlines.page, read)).await.ok().and_then(Result::ok))
     }
 
     /// An answer that says no holds no memory: whoever gets it often waits before it is dropped, for another answer.
@@ -243,6 +262,16 @@ impl Pool {
     fn parked(&self) -> MutexGuard<'_, Parked> {
         self.parked.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Statuses whose page nobody needs: one that is cut off or damaged must not hide a request to wait.
+fn says_all(status: StatusCode) -> bool {
+    status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error()
+}
+
+fn response(head: Parts, came: Option<body::Whole>) -> Response {
+    let (body, held) = came.unwrap_or_default();
+    Response { status: head.status, headers: head.headers, body, held }
 }
 
 fn request(outbound: &Outbound, defaults: &HeaderMap, uri: Uri) -> http::Request<Full<Bytes>> {

@@ -37,6 +37,8 @@ pub struct Deadlines {
     pub connect: Duration,
     /// From the request to the head of its answer, on a connection that stands.
     pub first_byte: Duration,
+    /// The body of an answer that says all there is to say by its status.
+    pub page: Duration,
     /// Everything, redirects and second tries included.
     pub total: Duration,
 }
@@ -44,7 +46,7 @@ pub struct Deadlines {
 impl Default for Deadlines {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Deadlines { connect: seconds(10), first_byte: seconds(30), total: seconds(60) }
+        Deadlines { connect: seconds(10), first_byte: seconds(30), page: seconds(5), total: seconds(60) }
     }
 }
 

@@ -62,6 +62,8 @@ async fn compressed_bodies_are_asked_for_and_undone() {
     assert_eq!(answer.body, "plain text");
     assert!(!answer.headers.contains_key("content-encoding"));
     assert_eq!(server.requests()[0].header("accept-encoding"), Some("gzip"));
+    let loud = Server::replying(with_headers("Content-Encoding: GZIP\r\n", gzip(b"plain text"))).await;
+    assert_eq!(get(&transport(&loud.url), "/").await.unwrap().body, "plain text");
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use highwater_sources::TransportSettings;
 use tokio::{net::TcpListener, time::Instant};
 
 use crate::{
-    get_failure,
+    get, get_failure,
     server::{Server, Step, ok},
     transport,
 };
@@ -77,6 +77,30 @@ async fn where_nobody_listens_there_is_no_connection() {
     drop(listener);
     assert_eq!(get_failure(&transport(&url)).await, FailureKind::Connect);
     assert_eq!(get_failure(&transport("http://no-such-host.invalid")).await, FailureKind::Connect);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_to_wait_is_heard_whatever_becomes_of_its_page() {
+    let head = |rest: &str| format!("HTTP/1.1 429 Slow Down\r\nRetry-After: 60\r\n{rest}\r\n").into_bytes();
+    let long = head("Content-Length: 100\r\n");
+    let pages: [fn(Vec<u8>) -> Vec<Step>; 5] = [
+        |head| vec![Step::Send(head), Step::Close],
+        |head| vec![Step::Send(head), Step::Reset],
+        |head| vec![Step::Send(head), Step::Hang],
+        |head| vec![Step::Send(head), Step::Drip],
+        |head| vec![Step::Send([head, vec![b'x'; 100]].concat())],
+    ];
+    let odd = ["Content-Length: 100\r\nContent-Encoding: br\r\n", "Content-Length: 99999999\r\n"].map(head);
+    let odd = odd.map(|head| vec![vec![Step::Send(head.clone()), Step::Hang], vec![Step::Send(head), Step::Close]]);
+    for steps in pages.map(|page| page(long.clone())).into_iter().chain(odd.into_iter().flatten()) {
+        let steps = std::sync::Mutex::new(Some(steps));
+        let server = Server::start(move |_| steps.lock().unwrap().take().unwrap_or(vec![Step::Send(ok("fine"))])).await;
+        let transport = transport(&server.url);
+        let answer = get(&transport, "/").await.unwrap();
+        assert_eq!((answer.status.as_u16(), &answer.headers["retry-after"]), (429, "60".parse().as_ref().unwrap()));
+        assert!(matches!(answer.body.len(), 0 | 100), "a page is whole or none");
+        assert_eq!(get(&transport, "/").await.unwrap().body, "fine");
+    }
 }
 
 #[tokio::test(start_paused = true)]
