@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// A tenth less processor time for an item than with the system's; fetching is mostly small, short-lived buffers.
-/// Built to leave huge pages alone: it uses a small part of many, and where memory is virtual a system takes milliseconds
+/// Built to ask for no huge pages: it uses a small part of many, and where memory is virtual a system takes milliseconds
 /// to clear one.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 #[derive(Clone)]
 pub struct Decoder {
-    /// Never more than there are jobs: each waits for what it handed over.
+    /// Never more than there are keys being fetched: whoever hands something over waits for it.
     work: mpsc::Sender<Work>,
 }
 
@@ -24,10 +24,13 @@ impl Decoder {
         Ok(Decoder { work })
     }
 
-    /// Done once it is handed over, also when the caller leaves. Panics where it is awaited if `work` does.
+    /// Not begun, or done, when the caller leaves. Panics where it is awaited if `work` does.
     pub(super) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         let (reply, answer) = oneshot::channel();
         let caught = Box::new(move || {
+            if reply.is_closed() {
+                return;
+            }
             // Nobody looks at what a panic leaves behind: it goes on where the answer is awaited. A caller that has left
             // wants no answer.
             reply.send(catch_unwind(AssertUnwindSafe(work))).ok();
