@@ -6,7 +6,7 @@ use std::{
 };
 
 use highwater_core::{
-    Exception, Failure, History, Key, KeySet, Lane, Lease, Position, Purpose, Span, Timestamp, halves,
+    Exception, Failure, History, Key, KeySet, Lane, Lease, Pending, Position, Purpose, Span, Timestamp, halves,
 };
 use highwater_sources::Tags;
 use highwater_store::{Claimed, Known};
@@ -166,6 +166,16 @@ impl SegmentWork {
 
     pub(crate) fn history(&self, key: &Key) -> History {
         self.exception(key).map(|exception| exception.history.clone()).unwrap_or_default()
+    }
+
+    /// As `history`, for an object that is there: how often it was found absent before it came says nothing of how often
+    /// it was looked at since.
+    pub(crate) fn looks(&self, key: &Key) -> History {
+        let was_absent = |exception: &&Exception| exception.reason != Pending::Delayed.as_str() && !self.is_stored(key);
+        match self.exception(key).filter(was_absent) {
+            Some(exception) => History { absences: 0, first_absent_at: None, ..exception.history.clone() },
+            None => self.history(key),
+        }
     }
 
     pub(crate) fn last_tried(&self, key: &Key) -> Option<Timestamp> {
@@ -337,6 +347,23 @@ mod tests {
             attempts: 0,
             due: due.iter().map(exception).collect(),
         }
+    }
+
+    /// The looks at a key that was found absent twice and is due again for `reason`.
+    fn looks(reason: &str, known: Known) -> u32 {
+        let mut claimed = claimed(&[7]);
+        claimed.due[0].reason = reason.into();
+        claimed.due[0].history.absences = 2;
+        let (work, _) = SegmentWork::new(claimed, KeySet::List(Vec::new()), known, Marks::default(), 20);
+        work.looks(&Key::Number(7)).absences
+    }
+
+    #[test]
+    fn absences_before_an_object_came_are_no_looks_at_it() {
+        assert_eq!(looks("null", Known::default()), 0);
+        assert_eq!(looks("delayed", Known::default()), 2);
+        let stored = Known { stored: [Key::Number(7)].into(), ..Known::default() };
+        assert_eq!(looks("server", stored), 2, "another failure on the way does not begin anew");
     }
 
     fn work(due: &[i64]) -> (SegmentWork, Vec<Job>) {

@@ -163,7 +163,7 @@ impl Worker {
                     sorted.records.push(record);
                 }
                 Fetched::Delayed { record, looks } => {
-                    let settlement = judge.delayed(key, &history, looks);
+                    let settlement = judge.delayed(key.clone(), &work.looks(&key), looks);
                     if settlement.verdict != Verdict::Stored || work.has_exception(&settlement.key) {
                         sorted.settlements.push(settlement);
                     }
@@ -292,7 +292,9 @@ impl Worker {
             match self.engine.steady(|| self.engine.store.commit(commit.clone())).await {
                 Ok(counts) => batch.add(&counts),
                 Err(error) if error.kind == ErrorKind::Refused && !commit.records.is_empty() => {
-                    let commit = Arc::unwrap_or_clone(commit);
+                    let mut commit = Arc::unwrap_or_clone(commit);
+                    // None of these was refused: they go with the next part, no later than the verdicts on their keys.
+                    (unchanged, edits) = (std::mem::take(&mut commit.unchanged), std::mem::take(&mut commit.edits));
                     parts.extend(self.smaller(work, commit, &error));
                 }
                 Err(error) => return Err(error.into()),

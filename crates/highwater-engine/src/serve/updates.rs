@@ -241,7 +241,9 @@ impl Service {
                     self.note_stored(followed, &done, began);
                     unstored.behind.extend(done.behind);
                 }
-                Err(error) if error.kind == ErrorKind::Refused && commit.records.len() > 1 => {
+                Err(error)
+                    if error.kind == ErrorKind::Refused && commit.records.len() + commit.unchanged.len().min(1) > 1 =>
+                {
                     let LiveCommit { records, unchanged, .. } = Arc::unwrap_or_clone(commit);
                     parts.extend(records.into_iter().map(|record| (vec![record], Vec::new())));
                     parts.push((Vec::new(), unchanged));

@@ -72,6 +72,9 @@ const STORMY: &str = r#"
     [[script]]
     share = 0.004
     replies = ["delayed", "null", "500", "null"]
+    [[script]]
+    share = 0.006
+    replies = ["null", "null", "delayed", "delayed"]
 "#;
 
 const QUOTA: &str = r#"

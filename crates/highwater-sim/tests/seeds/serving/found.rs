@@ -59,6 +59,25 @@ fn what_the_store_refuses_before_it_is_planned_is_told_of_later() {
     assert_eq!(listed, ["dead_letter"], "tried as often as any other, and listed");
 }
 
+/// In a pass, where most of a job is confirmed by its marks and little comes as a body.
+#[test]
+fn what_came_with_a_row_that_the_store_refuses_is_written() {
+    // The first pass learns the marks that the next one shows.
+    let away = || Life { away: 10 * MINUTE, ..life(10 * MINUTE, Vec::new()) };
+    let mut stage = play(Scene::calm(), &[away(), away()]);
+    let id = stage.sim.max_item(stage.age) - 5;
+    stage.sim.mutate(id, None, Publicity::Unpublished, stage.age).unwrap();
+    let forget = format!(
+        "UPDATE hn_items SET last_fetched_at = 0;
+         CREATE TRIGGER refused BEFORE UPDATE ON hn_items WHEN new.id = {id} BEGIN SELECT RAISE(ABORT, 'no'); END"
+    );
+    rusqlite::Connection::open(stage.database()).unwrap().execute_batch(&forget).unwrap();
+    stage.live(&life(2 * MINUTE, Vec::new()));
+    let near = format!("SELECT id FROM hn_items WHERE last_fetched_at = 0 AND abs(id - {id}) <= 5");
+    let near: Vec<i64> = all(&oracle::open(&stage.database()), &near, |row| row.get(0));
+    assert_eq!(near, [id as i64], "its neighbours are confirmed");
+}
+
 /// Of something older than what is looked at again after a short blindness.
 #[test]
 fn what_was_told_is_forgotten_neither_by_a_stop_nor_by_a_kill() {
