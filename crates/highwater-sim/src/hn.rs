@@ -131,6 +131,11 @@ impl HnSim {
         &self.stats
     }
 
+    /// When the last answer that asked for silence reached whom it was for, or will.
+    pub fn told_to_wait_at(&self) -> Option<Duration> {
+        self.closed.told_at()
+    }
+
     fn page(&self, page: Page<'_>, now: Duration) -> Message {
         match page {
             Page::Stats => {

@@ -54,6 +54,8 @@ impl Quota {
 /// Remembers the period in which the client was told not to call.
 #[derive(Debug, Default)]
 pub(crate) struct ClosedPeriod {
+    /// When the last request to wait reaches whom it is for.
+    told_at: AtomicU64,
     from: AtomicU64,
     until: AtomicU64,
     /// Two words change together; only replies with `Retry-After` take it.
@@ -66,11 +68,16 @@ impl ClosedPeriod {
 
     pub(crate) fn close(&self, told_at: Duration, until: Duration) {
         let _guard = self.change.lock().unwrap_or_else(PoisonError::into_inner);
+        self.told_at.fetch_max(nanos(told_at), Relaxed);
         let told_at = told_at + Self::GRACE;
         if nanos(told_at) > self.until.load(Relaxed) {
             self.from.store(nanos(told_at), Relaxed);
         }
         self.until.fetch_max(nanos(until), Relaxed);
+    }
+
+    pub(crate) fn told_at(&self) -> Option<Duration> {
+        Some(Duration::from_nanos(self.told_at.load(Relaxed))).filter(|at| !at.is_zero())
     }
 
     pub(crate) fn contains(&self, now: Duration) -> bool {
