@@ -4,7 +4,7 @@ use std::{future::pending, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use highwater_core::Failure;
-use highwater_engine::Ending;
+use highwater_engine::{Ending, EngineError};
 use highwater_sources::{Request, Response, Transport};
 
 use crate::{
@@ -13,7 +13,9 @@ use crate::{
     scenario::Scenario,
 };
 
-const POISON: &str = "/v0/item/42.json";
+/// The end of the paths that do harm.
+const POISON: &str = "/item/42.json";
+const ALL: &str = ".json";
 const LIFE: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Clone, Copy)]
@@ -24,12 +26,14 @@ enum Harm {
 
 struct Poisoned {
     inner: Arc<dyn Transport>,
+    paths: &'static str,
     harm: Harm,
 }
 
 impl Transport for Poisoned {
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, Failure>> {
-        match (request.path == POISON, self.harm) {
+        let is_item = request.path.contains("/item/");
+        match (is_item && request.path.ends_with(self.paths), self.harm) {
             (false, _) => self.inner.send(request),
             (true, Harm::Panic) => panic!("on purpose"),
             (true, Harm::Silence) => Box::pin(pending()),
@@ -40,7 +44,7 @@ impl Transport for Poisoned {
 /// Every key but the poisonous one is stored, and that one is a dead letter that says why.
 fn isolate(harm: Harm, reason: &str) {
     let mut stage = Stage::new(&Scenario::small());
-    let poison = |inner| Arc::new(Poisoned { inner, harm }) as Arc<dyn Transport>;
+    let poison = |inner| Arc::new(Poisoned { inner, paths: POISON, harm }) as Arc<dyn Transport>;
     let LifeEnd::Ended(result) = stage.live(LIFE, &|store| store, &poison) else { panic!("the run does not end") };
     let report = result.unwrap().remove(0);
     assert!(matches!(report.ending, Ending::Incomplete(_)), "{:?}", report.ending);
@@ -57,4 +61,15 @@ fn a_key_that_makes_workers_panic_is_isolated() {
 #[test]
 fn a_key_that_stalls_is_isolated() {
     isolate(Harm::Silence, "timeout");
+}
+
+/// Nothing works any more: that is told, and not taken for the fault of a thousand keys.
+#[test]
+fn workers_that_all_panic_end_the_run() {
+    let mut stage = Stage::new(&Scenario { items: 700, ..Scenario::small() });
+    let poison = |inner| Arc::new(Poisoned { inner, paths: ALL, harm: Harm::Panic }) as Arc<dyn Transport>;
+    let LifeEnd::Ended(result) = stage.live(LIFE, &|store| store, &poison) else { panic!("the run does not end") };
+    assert!(matches!(result, Err(EngineError::WorkersDie { .. })), "{result:?}");
+    oracle::check_frontier(&stage.database());
+    stage.finish();
 }

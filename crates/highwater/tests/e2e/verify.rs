@@ -41,6 +41,27 @@ fn found(proof: &Json) -> Vec<(&str, i64)> {
     found
 }
 
+/// Pages of the table itself, of which only SQLite can tell that they are damaged.
+#[test]
+fn a_damaged_page_is_found_by_a_look_at_the_file() {
+    let Mirror { home, .. } = mirror();
+    home.run(&["verify", "--store"]).exits(0);
+    let copy = home.copied();
+    let path = copy.path("highwater.db");
+    let (page, size): (i64, i64) = {
+        let database = copy.database();
+        let last = "SELECT rootpage FROM sqlite_schema WHERE name = 'hn_kids'";
+        (database.one(last), database.one("SELECT page_size FROM pragma_page_size()"))
+    };
+    let mut bytes = std::fs::read(&path).unwrap();
+    let start = usize::try_from((page - 1) * size).unwrap();
+    bytes[start + 8..start + 64].fill(0xa5);
+    std::fs::write(&path, bytes).unwrap();
+    let found = copy.run(&["verify", "--store"]);
+    assert_ne!(found.status.code(), Some(0), "{}", found.out);
+    assert!(found.out.contains("hn_kids") || found.out.to_lowercase().contains("page"), "{} {}", found.out, found.err);
+}
+
 #[test]
 fn rows_changed_or_removed_are_named_and_a_forced_sync_repairs_them() {
     let Mirror { sim, home } = mirror();

@@ -1,6 +1,6 @@
 //! Large mail, many at once, in little memory.
 
-use std::{fs, time::Duration};
+use std::time::Duration;
 
 use super::{desk::Desk, mirror::assert_mail};
 use crate::support::{Running, Sim, until};
@@ -28,20 +28,12 @@ fn large_mail_comes_whole_in_little_memory() {
 
 /// The most memory that was resident.
 fn peak_until_done(mut sync: Running) -> u64 {
-    let status = format!("/proc/{}/status", sync.id());
     let mut peak = 0;
     until("the end of the sync", PATIENCE, || {
         // The kernel keeps the peak, so the last look before the end is the one that counts.
-        peak = fs::read_to_string(&status).ok().and_then(|status| peak_in(&status)).unwrap_or(peak);
+        peak = sync.peak_memory().unwrap_or(peak);
         sync.has_ended().then_some(())
     });
     sync.wait().exits(0);
     peak
-}
-
-/// None for a process that has ended.
-fn peak_in(status: &str) -> Option<u64> {
-    let value = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kilobytes: u64 = value.split_whitespace().next()?.parse().ok()?;
-    Some(kilobytes << 10)
 }

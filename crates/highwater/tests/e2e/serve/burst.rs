@@ -1,6 +1,6 @@
 //! More news at once than anybody can fetch: nothing is dropped, and the memory does not grow with it.
 
-use std::{fs, time::Duration};
+use std::time::Duration;
 
 use super::{caught_up, home, limits, plan};
 use crate::support::{Service, Sim, Tables, assert_mirrors};
@@ -24,11 +24,9 @@ fn a_burst_is_worked_off_within_bounds() {
         service.metric("realtime_items_updated_total").unwrap() >= before + f64::from(BURST)
     });
     assert!(depth <= 4096.0, "{depth} in the queue");
-    let status = fs::read_to_string(format!("/proc/{}/status", service.id())).unwrap();
-    let peak =
-        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    println!("at most {depth} in the queue, {peak:?} kB at most");
-    assert!(peak.unwrap() < 160_000, "{peak:?} kB");
+    let peak = service.peak_memory().unwrap();
+    println!("at most {depth} in the queue, {peak} bytes at most");
+    assert!(peak < 160 << 20, "{peak} bytes");
     service.wait_for("the rest of the queue", Duration::from_secs(30), |service| {
         service.metric("realtime_queue_depth") == Some(0.0)
     });

@@ -59,6 +59,14 @@ impl Running {
         self.child.try_wait().unwrap().is_some()
     }
 
+    /// The most memory that was resident so far, in bytes. None for a process that has ended.
+    pub(crate) fn peak_memory(&self) -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.id())).ok()?;
+        let value = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let kilobytes: u64 = value.split_whitespace().next()?.parse().ok()?;
+        Some(kilobytes << 10)
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         let name = match signal {
             Signal::Interrupt => "-INT",

@@ -58,8 +58,8 @@ impl Service {
         self.wait_for("the feed", PATIENCE, |service| service.metric("realtime_listener_connected") == Some(1.0));
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.running.id()
+    pub(crate) fn peak_memory(&self) -> Option<u64> {
+        self.running.peak_memory()
     }
 
     pub(crate) fn err(&self) -> String {
