@@ -130,6 +130,9 @@ const UNUSABLE: &[(&[&str], &str)] = &[
     (&["accessNotConfigured", "SERVICE_DISABLED"], "the Gmail API is not switched on for the project of this client"),
 ];
 
+/// A 404 that is about an object.
+const ABSENT: &[&str] = &["notFound", "NOT_FOUND"];
+
 fn failure(status: StatusCode, body: &[u8]) -> Failure {
     let problem = Problem::read(body);
     if status == StatusCode::FORBIDDEN {
@@ -143,15 +146,20 @@ fn failure(status: StatusCode, body: &[u8]) -> Failure {
     let kind = match status {
         StatusCode::UNAUTHORIZED => FailureKind::Credentials,
         StatusCode::FORBIDDEN => FailureKind::Denied,
-        StatusCode::NOT_FOUND | StatusCode::GONE => FailureKind::NotFound,
+        StatusCode::NOT_FOUND if problem.has(ABSENT) => FailureKind::NotFound,
+        StatusCode::GONE if problem.word().is_some() => FailureKind::NotFound,
+        // Of something before the API, or of an address that is not its: it says nothing of mail.
+        StatusCode::NOT_FOUND | StatusCode::GONE => FailureKind::Malformed,
         status if status.is_server_error() => FailureKind::Server,
         // Mostly of the moment: one or two in a hundred for some users.
         _ if problem.has(&["failedPrecondition", "FAILED_PRECONDITION"]) => FailureKind::Server,
         _ => FailureKind::Status,
     };
+    let code = status.as_u16();
     let message = match problem.word() {
-        Some(word) => format!("status {} ({word})", status.as_u16()),
-        None => format!("status {}", status.as_u16()),
+        _ if kind == FailureKind::Malformed => format!("status {code}, but not in the words of the API"),
+        Some(word) => format!("status {code} ({word})"),
+        None => format!("status {code}"),
     };
     Failure::new(kind, message)
 }
@@ -224,6 +232,23 @@ mod tests {
         }
         let past = "User-rate limit exceeded.  Retry after 2020-03-01T10:15:00.000Z";
         assert_eq!(classify(&error(429, "x", past), NOW), Reading::Throttled { retry_after: None });
+    }
+
+    #[test]
+    fn what_is_absent_is_so_by_the_word_of_the_api_alone() {
+        let kind = |response: &Response| expect_ok(response).unwrap_err().kind;
+        let newer = r#"{"error":{"code":404,"status":"NOT_FOUND","message":"Requested entity was not found."}}"#;
+        for absent in [error(404, "notFound", "x"), response(404, newer), error(410, "deleted", "x")] {
+            assert_eq!(kind(&absent), FailureKind::NotFound);
+        }
+        let html = "<!DOCTYPE html><title>Error 404 (Not Found)!!1</title>";
+        for odd in ["", html, "{}", "null", r#"{"error":"notFound"}"#, r#"{"error":{"code":404}}"#] {
+            for status in [404, 410] {
+                assert_eq!(kind(&response(status, odd)), FailureKind::Malformed, "{status} {odd}");
+            }
+        }
+        assert_eq!(kind(&error(404, "badRequest", "x")), FailureKind::Malformed);
+        assert!(FailureKind::Malformed.is_systemic());
     }
 
     #[test]

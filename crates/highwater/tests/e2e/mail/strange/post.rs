@@ -75,13 +75,18 @@ impl Staged for Post {
             ["messages"] => return self.list(ask),
             ["messages", id] => match self.letters.iter().find(|letter| letter.id == id) {
                 Some(letter) => letter.shown(ask.word("format")),
-                None => return Reply::status(404),
+                None => return not_found(),
             },
             ["history"] => return self.since(ask),
             _ => return Reply::status(404),
         };
         Reply::ok(shown.to_string())
     }
+}
+
+fn not_found() -> Reply {
+    let error = json!({ "code": 404, "errors": [{ "domain": "global", "reason": "notFound" }], "status": "NOT_FOUND" });
+    Reply { body: json!({ "error": error }).to_string(), ..Reply::status(404) }
 }
 
 impl Post {
@@ -155,7 +160,7 @@ impl Post {
     fn since(&self, ask: &Ask) -> Reply {
         let start: u64 = ask.word("startHistoryId").unwrap().parse().unwrap();
         if start < self.kept_since {
-            return Reply::status(404);
+            return not_found();
         }
         let later = |record: &&Json| record["id"].as_str().unwrap().parse::<u64>().unwrap() > start;
         let records: Vec<_> = self.history.iter().filter(later).collect();

@@ -159,6 +159,20 @@ fn what_is_listed_and_cannot_be_had_is_missing_and_no_contradiction() {
 }
 
 #[test]
+fn what_something_before_the_remote_cannot_find_is_not_missing() {
+    let desk = Strange::new(Post::of(3));
+    desk.stage
+        .rule(|ask, _| (ask.path == "messages/m2").then(|| Reply { body: "<html>".into(), ..Reply::status(404) }));
+    desk.sync(&[]).exits(3);
+    assert_eq!(desk.home.status()["missing"], 0);
+    desk.stage.rule(|_, _| None);
+    desk.home.run(&["dead-letters", "replay", "mail"]).exits(0);
+    desk.sync(&[]).exits(0);
+    assert_eq!(desk.stored(), ["m1", "m2", "m3"]);
+    desk.proof(0);
+}
+
+#[test]
 fn a_history_that_refuses_its_own_mark_is_made_up_for() {
     let desk = Strange::new(Post::of(5));
     desk.sync(&[]).exits(0);
