@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use highwater_core::{Failure, FailureKind, Timestamp, throttle::Window};
 use http::StatusCode;
 use serde::Deserialize;
@@ -44,6 +45,12 @@ impl Problem {
         told.chain([self.status.as_str()]).any(|told| reasons.contains(&told))
     }
 
+    /// A 429 is so whatever its body says.
+    fn is_about_quota(&self, status: StatusCode) -> bool {
+        status == StatusCode::TOO_MANY_REQUESTS
+            || status == StatusCode::FORBIDDEN && (self.has(THROTTLED) || self.has(DAILY))
+    }
+
     /// One word for people, if it is a plain one.
     fn word(&self) -> Option<&str> {
         let told = self.errors.iter().chain(&self.details).map(|told| told.reason.as_str());
@@ -60,31 +67,39 @@ const THROTTLED: &[&str] =
 const DAILY: &[&str] = &["dailyLimitExceeded"];
 /// A day's quota does not come back in minutes, but nobody says when.
 const DAILY_PAUSE: Duration = Duration::from_secs(900);
-/// The time in a text may be wrong; nobody was seen locked out for longer.
+/// What is told may be wrong; nobody was seen locked out for longer.
 const PAUSE_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// "Too much" comes as 403 and as 429, and when to come back may stand in the text.
 pub(super) fn classify(response: &Response, now: Timestamp) -> Reading {
-    match response.status {
-        StatusCode::FORBIDDEN => {
-            let problem = Problem::read(&response.body);
-            if problem.has(DAILY) {
-                return Reading::Throttled {
-                    retry_after: Some(retry_after(&problem.message, now).unwrap_or(DAILY_PAUSE)),
-                };
-            }
-            if problem.has(THROTTLED) {
-                return Reading::Throttled { retry_after: retry_after(&problem.message, now) };
-            }
-            Reading::Served
-        }
-        StatusCode::TOO_MANY_REQUESTS => match read_status(response, now) {
-            Reading::Throttled { retry_after: None } => {
-                Reading::Throttled { retry_after: retry_after(&Problem::read(&response.body).message, now) }
-            }
-            reading => reading,
-        },
+    let reading = match response.status {
+        StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS => refused(response, now),
         _ => read_status(response, now),
+    };
+    match reading {
+        Reading::Throttled { retry_after } => {
+            Reading::Throttled { retry_after: retry_after.map(|wait| wait.min(PAUSE_MAX)) }
+        }
+        reading => reading,
+    }
+}
+
+fn refused(response: &Response, now: Timestamp) -> Reading {
+    let problem = Problem::read(&response.body);
+    if !problem.is_about_quota(response.status) {
+        return Reading::Served;
+    }
+    let told = told_in_header(response, now).max(told_in_text(&problem.message, now));
+    let is_daily = problem.has(DAILY) && told.is_none_or(|wait| wait.is_zero());
+    Reading::Throttled { retry_after: if is_daily { Some(DAILY_PAUSE) } else { told } }
+}
+
+/// `Retry-After` means the same on a 403.
+fn told_in_header(response: &Response, now: Timestamp) -> Option<Duration> {
+    let head = Response::new(StatusCode::TOO_MANY_REQUESTS, response.headers.clone(), Bytes::new());
+    match read_status(&head, now) {
+        Reading::Throttled { retry_after } => retry_after,
+        Reading::Served | Reading::Failed => None,
     }
 }
 
@@ -105,13 +120,13 @@ fn is_of_user(limit: &str) -> bool {
 }
 
 /// From `… Retry after 2026-03-01T10:15:00.000Z`.
-fn retry_after(message: &str, now: Timestamp) -> Option<Duration> {
+fn told_in_text(message: &str, now: Timestamp) -> Option<Duration> {
     let (_, rest) = message.split_once("Retry after ")?;
     let word = rest.split_whitespace().next()?.trim_end_matches(['.', ',', ')']);
     let until: jiff::Timestamp = word.parse().ok()?;
     let until = Timestamp::from_millis(until.as_millisecond());
     // A millisecond more than said: the other clock cuts them off.
-    (until > now).then(|| (until.since(now) + Duration::from_millis(1)).min(PAUSE_MAX))
+    (until > now).then(|| until.since(now) + Duration::from_millis(1))
 }
 
 /// The body of an answer, if it is one.
@@ -166,7 +181,6 @@ fn failure(status: StatusCode, body: &[u8]) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
     use http::HeaderMap;
 
     use super::*;
@@ -232,6 +246,28 @@ mod tests {
         }
         let past = "User-rate limit exceeded.  Retry after 2020-03-01T10:15:00.000Z";
         assert_eq!(classify(&error(429, "x", past), NOW), Reading::Throttled { retry_after: None });
+    }
+
+    #[test]
+    fn the_later_of_two_times_is_waited_for() {
+        let told = |mut refusal: Response, header: &str| {
+            refusal.headers.insert(http::header::RETRY_AFTER, header.parse().unwrap());
+            classify(&refusal, NOW)
+        };
+        let wait = |millis| Reading::Throttled { retry_after: Some(Duration::from_millis(millis)) };
+        let text = "User-rate limit exceeded.  Retry after 2026-03-01T10:15:00.000Z";
+        for code in [403, 429] {
+            let refusal = |message| error(code, "userRateLimitExceeded", message);
+            assert_eq!(told(refusal("x"), "60"), wait(60_000), "{code}");
+            assert_eq!(told(refusal(text), "60"), wait(900_001), "{code}");
+            assert_eq!(told(refusal(text), "1800"), wait(1_800_000), "{code}");
+            assert_eq!(told(refusal("x"), "99999999999"), wait(24 * 3_600_000), "{code}");
+        }
+        assert_eq!(told(response(503, ""), "99999999999"), wait(24 * 3_600_000));
+        let daily = || error(403, "dailyLimitExceeded", "Daily Limit Exceeded");
+        assert_eq!(told(daily(), "3600"), wait(3_600_000));
+        assert_eq!(told(daily(), "0"), wait(900_000));
+        assert_eq!(told(error(403, "forbidden", "x"), "60"), Reading::Served);
     }
 
     #[test]
