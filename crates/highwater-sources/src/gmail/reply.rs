@@ -84,6 +84,11 @@ pub(super) fn classify(response: &Response, now: Timestamp) -> Reading {
     }
 }
 
+/// Whether it asks to come back later.
+pub(super) fn is_about_quota(response: &Response) -> bool {
+    Problem::read(&response.body).is_about_quota(response.status)
+}
+
 fn refused(response: &Response, now: Timestamp) -> Reading {
     let problem = Problem::read(&response.body);
     if !problem.is_about_quota(response.status) {

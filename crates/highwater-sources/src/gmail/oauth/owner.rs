@@ -4,7 +4,7 @@ use highwater_core::{Failure, FailureKind};
 use http::{StatusCode, header};
 use serde::Deserialize;
 
-use super::Token;
+use super::{super::reply::is_about_quota, Token};
 use crate::{Request, Response, Transport};
 
 const PROFILE: &str = "/gmail/v1/users/me/profile?prettyPrint=false";
@@ -47,9 +47,7 @@ fn refused(answer: &Response) -> Failure {
         StatusCode::FORBIDDEN if says("insufficientPermissions") || says("SCOPE_INSUFFICIENT") => {
             (FailureKind::Credentials, "the access token does not allow to read mail")
         }
-        // All limits end so: rateLimitExceeded, userRateLimitExceeded, dailyLimitExceeded.
-        StatusCode::FORBIDDEN if says("LimitExceeded") => (FailureKind::Server, "Gmail asks to come back later"),
-        StatusCode::TOO_MANY_REQUESTS => (FailureKind::Server, "Gmail asks to come back later"),
+        _ if is_about_quota(answer) => (FailureKind::Server, "Gmail asks to come back later"),
         StatusCode::FORBIDDEN => (FailureKind::Credentials, "Gmail denies access to the account"),
         // For lack of a mailbox, but to some users now and then for no reason at all.
         StatusCode::BAD_REQUEST if says("failedPrecondition") => {
@@ -90,7 +88,12 @@ mod tests {
         for (status, reason) in [
             (403, "userRateLimitExceeded"),
             (403, "rateLimitExceeded"),
+            (403, "dailyLimitExceeded"),
+            (403, "quotaExceeded"),
+            (403, "RATE_LIMIT_EXCEEDED"),
+            (403, "RESOURCE_EXHAUSTED"),
             (429, "rateLimitExceeded"),
+            (429, "RESOURCE_EXHAUSTED"),
             (400, "failedPrecondition"),
             (503, "backendError"),
         ] {
