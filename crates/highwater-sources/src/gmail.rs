@@ -8,6 +8,7 @@ mod message;
 mod mime;
 pub mod oauth;
 mod packed;
+mod places;
 mod policy;
 mod query;
 mod quota;

@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use super::{
     Gmail, census,
-    listing::no_end,
     message::INGESTED,
+    places::Places,
     query::Query,
     schema::{DELETED, LABELS},
 };
@@ -83,15 +83,14 @@ impl Gmail {
     async fn chain_once(&self, mark: &str, now: Timestamp, call: &Call) -> Result<Since, Failure> {
         let mut entries = Vec::new();
         let mut upto = None;
-        let mut token: Option<String> = None;
+        let mut places = Places::default();
         loop {
-            let page = self.history_page(mark, token.as_deref(), call).await?;
+            let page = self.history_page(mark, places.token(), call).await?;
+            let told = page.history.len();
             upto = upto.or(page.history_id);
             entries.extend(page.history);
-            match page.next_page_token.filter(|next| !next.is_empty()) {
-                Some(next) if token.as_ref() == Some(&next) => return Err(no_end()),
-                Some(next) => token = Some(next),
-                None => break,
+            if !places.go_on(told, page.next_page_token)? {
+                break;
             }
         }
         let tidings = stories(entries, now).into_iter().map(|(key, story)| self.tiding(key, story)).collect();

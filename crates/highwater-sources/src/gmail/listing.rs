@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use highwater_core::{Failure, FailureKind, Key, Span};
 use serde::Deserialize;
 
-use super::{Gmail, query::Query};
+use super::{Gmail, places::Places, query::Query};
 use crate::Call;
 
 /// As many as Gmail gives at once.
@@ -18,17 +18,6 @@ const RESTARTS: u32 = 5;
 struct Page {
     messages: Vec<Named>,
     next_page_token: Option<String>,
-}
-
-impl Page {
-    fn next(self) -> Option<String> {
-        self.next_page_token.filter(|next| !next.is_empty())
-    }
-}
-
-/// A place that names itself as the next is never left.
-pub(super) fn no_end() -> Failure {
-    Failure::new(FailureKind::Malformed, "the listing names the same page as the next")
 }
 
 #[derive(Deserialize)]
@@ -82,25 +71,23 @@ impl Gmail {
     pub(super) async fn list_pages(&self, which: Which<'_>, pages_max: u32, call: &Call) -> Result<Listed, Failure> {
         let mut keys = BTreeSet::new();
         let (mut pages, mut restarts) = (0, 0);
-        let mut token: Option<String> = None;
+        let mut places = Places::default();
         loop {
             if pages >= pages_max {
                 return Ok(Listed::More);
             }
-            match self.list_page(which, token.as_deref(), call).await {
+            match self.list_page(which, places.token(), call).await {
                 Ok(page) => {
                     keys.extend(page.messages.iter().map(|named| Key::from(named.id.as_str())));
                     pages += 1;
-                    match page.next() {
-                        Some(next) if token.as_ref() == Some(&next) => return Err(no_end()),
-                        Some(next) => token = Some(next),
-                        None => return Ok(Listed::All { keys, pages }),
+                    if !places.go_on(page.messages.len(), page.next_page_token)? {
+                        return Ok(Listed::All { keys, pages });
                     }
                 }
                 // What was listed already stays: a key too many does no harm.
-                Err(failure) if failure.kind == FailureKind::Status && token.is_some() && restarts < RESTARTS => {
+                Err(failure) if is_forgotten(&failure, &places) && restarts < RESTARTS => {
                     restarts += 1;
-                    (token, pages) = (None, 0);
+                    (places, pages) = (Places::default(), 0);
                 }
                 Err(failure) => return Err(failure),
             }
@@ -124,24 +111,27 @@ impl Gmail {
 
     /// Whether any message is older.
     pub(super) async fn has_before(&self, seconds: i64, call: &Call) -> Result<bool, Failure> {
-        let mut token: Option<String> = None;
+        let mut places = Places::default();
         loop {
             let mut query = Query::new("messages");
             query.add("maxResults", "1").add("includeSpamTrash", "true").add("q", &format!("before:{seconds}"));
-            if let Some(token) = &token {
+            if let Some(token) = places.token() {
                 query.add("pageToken", token);
             }
             let page: Page = self.read(query.request(), call, self.costs().list).await?;
             if !page.messages.is_empty() {
                 return Ok(true);
             }
-            match page.next() {
-                None => return Ok(false),
-                next if next == token => return Err(no_end()),
-                next => token = next,
+            if !places.go_on(0, page.next_page_token)? {
+                return Ok(false);
             }
         }
     }
+}
+
+/// The place of a page that is not the first.
+fn is_forgotten(failure: &Failure, places: &Places) -> bool {
+    failure.kind == FailureKind::Status && places.token().is_some()
 }
 
 /// Whether the ends belong to it is written nowhere: a second more at each does no harm. A span that begins with all mail

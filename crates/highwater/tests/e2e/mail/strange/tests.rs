@@ -1,6 +1,6 @@
 //! What such a mailbox must not do to its mirror.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::{
     Strange,
@@ -128,6 +128,35 @@ fn a_proof_beside_a_service_is_not_misled_by_what_that_stores() {
     // Each census lists everything twice, and then its label.
     desk.sync_at("messages", 5, Letter::new("new", LONG_AGO));
     assert_eq!(desk.proof(0)["moved"], 1);
+}
+
+/// Far more than a listing of a few letters takes, however often it is tried.
+const LONG: usize = 2_000;
+
+/// Every page of it names another as the next, and the third is the first again.
+fn circle(desk: &Strange, path: &'static str) {
+    let pages = AtomicUsize::new(0);
+    desk.stage.rule(move |ask, _| {
+        let next = if ask.word("pageToken") == Some("a") { "b" } else { "a" };
+        let goes_on = ask.path == path && pages.fetch_add(1, Ordering::Relaxed) < LONG;
+        goes_on.then(|| Reply::ok(format!("{{\"nextPageToken\":\"{next}\",\"historyId\":\"100\"}}")))
+    });
+}
+
+#[test]
+fn pages_that_lead_back_to_each_other_are_not_walked_for_ever() {
+    for path in ["messages", "history"] {
+        let desk = Strange::new(Post::of(3));
+        if path == "history" {
+            desk.sync(&[]).exits(0);
+        }
+        circle(&desk, path);
+        desk.sync(&[]).complains(&["the listing leads back to a page that it has come from"]);
+        assert!(desk.stage.times(path) < LONG, "{path}");
+        desk.stage.rule(|_, _| None);
+        desk.sync(&[]).exits(0);
+        desk.proof(0);
+    }
 }
 
 #[test]
