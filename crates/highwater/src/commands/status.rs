@@ -37,13 +37,16 @@ pub(super) async fn run(global: &Global, args: &StatusArgs) -> anyhow::Result<Ex
     }
     let workers = workers(&*store, &all).await?;
     let live = live::read(&*store, &all).await?;
-    let mail = mail::read(&settings.config, &*store, &all).await?;
+    let mail = mail::read(&settings.config, args, &*store, &all).await?;
     let snapshots = snapshots::read(&*store, &all).await?;
     if global.json {
         let mut status = status_json(&settings.config, &all, &workers, &live, &snapshots);
         mail.add_to(&mut status);
         out::data(&status.to_string());
     } else {
+        if all.is_empty() && mail.is_empty() {
+            out::data("nothing is mirrored yet; start with 'highwater sync hn'");
+        }
         print(&*store, &all, &workers, &live, &snapshots).await?;
         mail.texts().for_each(|text| out::data(&text));
     }
@@ -71,9 +74,6 @@ async fn print(
     live: &LiveFigures,
     snapshots: &Snapshots,
 ) -> anyhow::Result<()> {
-    if all.is_empty() {
-        out::data("nothing is mirrored yet; start with 'highwater sync hn'");
-    }
     for status in all {
         if let Some(line) = snapshots.text(status) {
             out::data(&line);

@@ -8,13 +8,19 @@ use highwater_sources::Clock;
 use highwater_store::{MailboxId, MailboxRow, MailboxStatus, Store};
 use serde_json::{Value as Json, json};
 
-use crate::{config::Config, out};
+use crate::{
+    args::StatusArgs,
+    config::{Config, SourceConfig},
+    out,
+};
 
 /// By the name of their source.
 pub(super) struct Mailboxes(BTreeMap<String, Mailbox>);
 
 struct Mailbox {
     row: MailboxRow,
+    /// Something of it is to be mirrored by now.
+    is_begun: bool,
     forecast: Option<Forecast>,
     downloads: Option<Downloaded>,
 }
@@ -33,25 +39,32 @@ struct Forecast {
     time: Option<Duration>,
 }
 
-pub(super) async fn read(config: &Config, store: &dyn Store, all: &[StreamStatus]) -> anyhow::Result<Mailboxes> {
+/// Also of mailboxes of which nothing is mirrored yet: what is wrong with them is told nowhere else.
+pub(super) async fn read(
+    config: &Config,
+    args: &StatusArgs,
+    store: &dyn Store,
+    all: &[StreamStatus],
+) -> anyhow::Result<Mailboxes> {
     let mut mailboxes = BTreeMap::new();
     let rows = store.mailboxes().await?;
-    for status in all {
-        let Some(gmail) = config.source(status.source.as_str()).ok().and_then(|source| source.gmail.as_ref()) else {
-            continue;
-        };
+    let is_meant = |source: &&SourceConfig| args.source.as_ref().is_none_or(|name| *name == source.name.as_str());
+    for source in config.sources.iter().filter(is_meant) {
+        let Some(gmail) = &source.gmail else { continue };
         let id = MailboxId::new(&gmail.org, &gmail.account);
         let Some(row) = rows.iter().find(|row| row.id == id).cloned() else { continue };
         let now = Clock::system().now();
-        let workers = store.workers(&status.source, now).await?;
-        let rate: Option<f64> = workers.iter().map(|worker| worker.rate).sum();
-        let expected = store.followed(&status.id()?).await?.expected;
-        let forecast = expected.and_then(|expected| forecast(status, expected, gmail.mail.quota.get_cost(), rate));
-        let downloads = match gmail.mail.max_bytes_day {
-            Some(most) => Some(Downloaded { bytes: downloaded(store, &status.source, now).await?, most }),
+        let status = all.iter().find(|status| status.source == source.name);
+        let forecast = match status {
+            Some(status) => forecast(store, status, gmail.mail.quota.get_cost(), now).await?,
             None => None,
         };
-        mailboxes.insert(status.source.to_string(), Mailbox { row, forecast, downloads });
+        let downloads = match gmail.mail.max_bytes_day {
+            Some(most) => Some(Downloaded { bytes: downloaded(store, &source.name, now).await?, most }),
+            None => None,
+        };
+        let is_begun = status.is_some();
+        mailboxes.insert(source.name.to_string(), Mailbox { row, is_begun, forecast, downloads });
     }
     Ok(Mailboxes(mailboxes))
 }
@@ -62,21 +75,37 @@ async fn downloaded(store: &dyn Store, source: &SourceName, now: Timestamp) -> a
 }
 
 /// None when nothing is left.
-fn forecast(status: &StreamStatus, expected: u64, cost: f64, rate: Option<f64>) -> Option<Forecast> {
+async fn forecast(
+    store: &dyn Store,
+    status: &StreamStatus,
+    cost: f64,
+    now: Timestamp,
+) -> anyhow::Result<Option<Forecast>> {
+    let Some(expected) = store.followed(&status.id()?).await?.expected else { return Ok(None) };
     let explained = [ExceptionState::Missing, ExceptionState::Excluded, ExceptionState::DeadLetter];
     let settled = status.stored + explained.map(|state| status.exceptions(state)).iter().sum::<u64>();
     let messages = expected.saturating_sub(settled);
     if status.complete || messages == 0 {
-        return None;
+        return Ok(None);
     }
+    let workers = store.workers(&status.source, now).await?;
+    let rate: Option<f64> = workers.iter().map(|worker| worker.rate).sum();
     let units = messages as f64 * cost;
     let time = rate.filter(|rate| *rate > 0.0).map(|rate| Duration::from_secs_f64(units / rate));
-    Some(Forecast { messages, units: units as u64, time })
+    Ok(Some(Forecast { messages, units: units as u64, time }))
 }
 
 impl Mailboxes {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn add_to(&self, status: &mut Json) {
-        for source in status["sources"].as_array_mut().into_iter().flatten() {
+        let Some(sources) = status["sources"].as_array_mut() else { return };
+        let bare = self.0.iter().filter(|(_, mailbox)| !mailbox.is_begun);
+        sources.extend(bare.map(|(name, _)| json!({ "name": name, "kind": "gmail", "streams": [] })));
+        sources.sort_by(|one, other| one["name"].as_str().cmp(&other["name"].as_str()));
+        for source in sources {
             if let Some(mailbox) = source["name"].as_str().and_then(|name| self.0.get(name)) {
                 source["mailbox"] = mailbox.json();
             }
@@ -84,7 +113,10 @@ impl Mailboxes {
     }
 
     pub(super) fn texts(&self) -> impl Iterator<Item = String> {
-        self.0.values().map(Mailbox::text)
+        self.0.iter().map(|(name, mailbox)| match mailbox.is_begun {
+            true => mailbox.text(),
+            false => format!("{name}: nothing is mirrored yet\n{}", mailbox.text()),
+        })
     }
 }
 

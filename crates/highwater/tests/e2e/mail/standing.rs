@@ -32,7 +32,16 @@ fn a_run_that_is_shut_out_has_synced_nothing() {
     desk.sync().exits(3);
     let (status, why, synced_at) = standing(&desk.database(), "mail");
     assert_eq!((status.as_str(), synced_at), ("connected", None));
-    assert!(why.is_some_and(|why| why.contains("left alone until")));
+    let why = why.unwrap();
+    assert!(why.contains("left alone until"), "{why}");
+
+    let shown = desk.home.run(&["status", "--json"]).exits(0).json()["sources"][0].clone();
+    assert_eq!((&shown["name"], &shown["kind"]), (&"mail".into(), &"gmail".into()), "{shown}");
+    assert_eq!((&shown["streams"], shown["mailbox"]["error"].as_str()), (&Json::Array(vec![]), Some(why.as_str())));
+    for command in [&["status"][..], &["status", "mail"]] {
+        let text = desk.home.run(command).exits(0).out;
+        assert!(text.contains("mail: nothing is mirrored yet") && text.contains(&why), "{text}");
+    }
 }
 
 #[test]
