@@ -7,7 +7,7 @@ use std::{
 };
 
 use highwater_core::{
-    ExceptionState, Failure, FailureKind, Key, Otherwise, Position, Purpose, Span, Tiding, Timestamp, Value,
+    Exception, ExceptionState, Failure, FailureKind, Key, Otherwise, Position, Purpose, Span, Tiding, Timestamp, Value,
 };
 use highwater_sources::{Census, Changes, Known, Since, Survey};
 use highwater_store::{Applied, ExceptionFilter, Followed, LedgerEntry, Page, StreamRow, Tidings};
@@ -140,6 +140,8 @@ impl Follower<'_> {
             Err(end) => return Ok(Err(end)),
         };
         let mut tidings = differences(self.engine, self.stream, self.changes, &census).await?;
+        // What was left out and is listed no more is asked for once: then it is known to be gone.
+        tidings.extend(self.left_out(|one| !census.keys.contains(&one.key)).await?);
         if why == Why::Forced {
             let audit = rows::audit(self.engine, &self.stream.spec).await?;
             self.rederive(&audit.misderived).await?;
@@ -168,6 +170,17 @@ impl Follower<'_> {
 
     async fn reconsider_once(&self) -> Result<Applied> {
         let Some(after) = self.followed().await?.upto else { return Ok(Applied::default()) };
+        let tidings = self.left_out(|one| !self.changes.leaves_out(&one.reason)).await?;
+        if tidings.is_empty() {
+            return Ok(Applied::default());
+        }
+        let upto = after.clone();
+        let stretch = Stretch { after, upto, tidings, entries: Vec::new(), is_reconciled: false };
+        apply(self.engine, self.stream, stretch).await
+    }
+
+    /// By these those are fetched that were left out and are meant.
+    async fn left_out(&self, is_meant: impl Fn(&Exception) -> bool) -> Result<Vec<Tiding>> {
         let (engine, stream) = (self.engine, &self.stream.id);
         let filter = ExceptionFilter { state: Some(ExceptionState::Excluded) };
         let mut tidings = Vec::new();
@@ -175,16 +188,11 @@ impl Follower<'_> {
         loop {
             let page = Page { after: last.clone(), limit: PAGE };
             let excluded = engine.steady(|| engine.store.exceptions(stream, filter, page.clone())).await?;
-            let Some(one) = excluded.last() else { break };
+            let Some(one) = excluded.last() else { return Ok(tidings) };
             last = Some(one.key.clone());
-            let wanted = excluded.into_iter().filter(|one| !self.changes.leaves_out(&one.reason));
-            tidings.extend(wanted.map(|one| Tiding { key: one.key, edits: Vec::new(), otherwise: Otherwise::Fetch }));
+            let meant = excluded.into_iter().filter(&is_meant);
+            tidings.extend(meant.map(|one| Tiding { key: one.key, edits: Vec::new(), otherwise: Otherwise::Fetch }));
         }
-        if tidings.is_empty() {
-            return Ok(Applied::default());
-        }
-        let upto = after.clone();
-        apply(engine, self.stream, Stretch { after, upto, tidings, entries: Vec::new(), is_reconciled: false }).await
     }
 
     async fn rederive(&self, groups: &[String]) -> Result<()> {

@@ -246,6 +246,30 @@ fn what_is_no_longer_left_out_is_fetched() {
     desk.proof(0);
 }
 
+#[test]
+fn what_was_left_out_and_is_gone_is_counted_as_missing() {
+    let mut post = Post::of(3);
+    post.labels.push("TRASH".into());
+    post.letters.extend(["t1", "t2", "t3"].map(|id| Letter::new(id, LONG_AGO).labelled(&["TRASH"])));
+    let desk = Strange::new(post);
+    desk.sync(&[]).exits(0);
+    let counted = |excluded: u64, missing: u64| {
+        let status = desk.home.status();
+        assert_eq!((&status["excluded"], &status["missing"]), (&excluded.into(), &missing.into()), "{status}");
+    };
+    counted(3, 0);
+    desk.stage.change(|post| drop(post.delete("t1")));
+    desk.sync(&[]).exits(0);
+    counted(2, 1);
+    desk.stage.change(|post| {
+        post.delete("t2");
+        post.forget_history();
+    });
+    desk.sync(&[]).exits(0);
+    counted(1, 2);
+    desk.proof(0);
+}
+
 /// `m1` and so on, each ten days older than the one before.
 fn of_this_year() -> Post {
     let today = crate::support::unix_seconds().cast_signed();
