@@ -31,8 +31,8 @@ impl Gmail {
         }
         // What any listing names is there: it may have come in after the first, or be left out of it by mistake.
         census.keys.extend(census.labels.values().flatten().cloned());
-        // A span is listed with room at its ends, where nothing is to be left out.
-        let older = Span::new(Position(0), known.from.minus(2).max(Position(0)));
+        // The end may belong to what is listed, and nothing is to be left out.
+        let older = Span::new(Position(0), known.from.minus(1).max(Position(0)));
         if !older.is_empty() {
             census.older = self.list(Which { span: Some(older), label: None }, call).await?;
         }

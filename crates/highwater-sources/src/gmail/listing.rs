@@ -134,11 +134,12 @@ fn is_forgotten(failure: &Failure, places: &Places) -> bool {
     failure.kind == FailureKind::Status && places.token().is_some()
 }
 
-/// Whether the ends belong to it is written nowhere: a second more at each does no harm. A span that begins with all mail
-/// or ends with it has no end there: dates may be odd, and some lie in the future.
+/// Whether the ends belong to it is written nowhere: with a second more where it begins, no second is left out by either
+/// reading of two spans side by side, and what two of them name may be fetched twice. A span that begins with all mail or
+/// ends with it has no end there: dates may be odd, and some lie in the future.
 fn around(span: Span, now: i64) -> Option<String> {
     let after = (span.start().0 > 1).then(|| format!("after:{}", span.start().0 - 1));
-    let before = (span.end().0 <= now).then(|| format!("before:{}", span.end().0 + 1));
+    let before = (span.end().0 <= now).then(|| format!("before:{}", span.end().0));
     let dates: Vec<_> = after.into_iter().chain(before).collect();
     (!dates.is_empty()).then(|| dates.join(" "))
 }
@@ -149,11 +150,35 @@ mod tests {
 
     use super::*;
 
+    /// How many of two spans side by side name a second, if the ends of a search belong to it or do not.
+    fn named(second: i64, [after_too, before_too]: [bool; 2]) -> usize {
+        let spans = [(100, 200), (200, 300)].map(|(start, end)| Span::new(Position(start), Position(end)));
+        let finds = |dates: &str| {
+            dates.split(' ').all(|word| {
+                match word.split_once(':').map(|(what, at)| (what, at.parse::<i64>().unwrap())) {
+                    Some(("after", at)) => second > at || (after_too && second == at),
+                    Some(("before", at)) => second < at || (before_too && second == at),
+                    _ => panic!("{word}"),
+                }
+            })
+        };
+        spans.iter().filter(|span| finds(&around(**span, 1000).unwrap())).count()
+    }
+
     #[test]
-    fn a_span_is_asked_for_with_room_at_its_ends_and_open_where_mail_is() {
+    fn spans_side_by_side_name_every_second_and_few_twice() {
+        for (reading, doubles) in [([false, false], 0), ([true, false], 1), ([false, true], 1), ([true, true], 2)] {
+            let named: Vec<usize> = (100..300).map(|second| named(second, reading)).collect();
+            assert!(named.iter().all(|times| *times > 0), "{reading:?}");
+            assert_eq!(named.iter().filter(|times| **times > 1).count(), doubles, "{reading:?}");
+        }
+    }
+
+    #[test]
+    fn a_span_is_asked_for_with_room_where_it_begins_and_open_where_mail_is() {
         let asked = |start, end| around(Span::new(Position(start), Position(end)), 1000);
-        assert_eq!(asked(100, 200).as_deref(), Some("after:99 before:201"));
-        assert_eq!(asked(0, 200).as_deref(), Some("before:201"));
+        assert_eq!(asked(100, 200).as_deref(), Some("after:99 before:200"));
+        assert_eq!(asked(0, 200).as_deref(), Some("before:200"));
         assert_eq!(asked(900, 1001).as_deref(), Some("after:899"));
         assert_eq!(asked(0, 1001), None);
     }
