@@ -22,6 +22,8 @@ impl Gmail {
         let mut census = Census { keys: self.list_twice(Which::default(), call).await?, ..Census::default() };
         let mut labels = self.labels(call).await?;
         labels.extend(known.labels.keys().cloned());
+        // Some can be listed by and are not named.
+        labels.extend(self.policy.excluded().map(|kind| kind.label().to_owned()));
         for label in labels {
             self.add_label(&mut census, label, known, call).await?;
         }

@@ -52,6 +52,8 @@ pub(super) struct Post {
     pub(super) letters: Vec<Letter>,
     /// Those that can be listed.
     pub(super) labels: Vec<String>,
+    /// Those that can be listed as well, though nobody says that they are there.
+    pub(super) unnamed: Vec<String>,
     history: Vec<Json>,
     /// Records before are forgotten.
     kept_since: u64,
@@ -146,7 +148,8 @@ impl Post {
         let bound = |name: &str| query.split(' ').find_map(|word| word.strip_prefix(name)?.parse::<i64>().ok());
         let (after, before) = (bound("after:").unwrap_or(i64::MIN), bound("before:").unwrap_or(i64::MAX));
         let label = ask.word("labelIds");
-        if label.is_some_and(|label| !self.labels.iter().any(|listed| listed == label)) {
+        let mut known = self.labels.iter().chain(&self.unnamed);
+        if label.is_some_and(|label| known.all(|known| known != label)) {
             return Reply::status(400);
         }
         let is_hidden = |id: &String| self.unlisted.contains(id) || (!query.is_empty() && self.unsearched.contains(id));

@@ -125,8 +125,8 @@ fn a_proof_beside_a_service_is_not_misled_by_what_that_stores() {
     let schema = Schema::new();
     let desk = Strange::with_store(&schema.url(), Post::of(3));
     desk.sync(&[]).exits(0);
-    // Each census lists everything twice, and then its label.
-    desk.sync_at("messages", 5, Letter::new("new", LONG_AGO));
+    // Each census lists everything twice, and then by two labels that are named and four that may be.
+    desk.sync_at("messages", 9, Letter::new("new", LONG_AGO));
     assert_eq!(desk.proof(0)["moved"], 1);
 }
 
@@ -267,6 +267,19 @@ fn what_was_left_out_and_is_gone_is_counted_as_missing() {
     });
     desk.sync(&[]).exits(0);
     counted(1, 2);
+    desk.proof(0);
+}
+
+#[test]
+fn what_is_left_out_by_a_label_that_no_list_of_labels_names_is_no_contradiction() {
+    let mut post = Post::of(3);
+    post.letters.push(Letter::new("trashed", LONG_AGO).labelled(&["TRASH"]));
+    post.unnamed = vec!["TRASH".into()];
+    let desk = Strange::new(post);
+    desk.sync(&[]).exits(0);
+    desk.proof(0);
+    desk.sync(&["--force"]).exits(0);
+    assert_eq!(desk.gets("trashed"), 0, "it is known to be left out");
     desk.proof(0);
 }
 
