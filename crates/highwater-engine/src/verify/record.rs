@@ -60,19 +60,17 @@ impl Comparison<'_> {
         verdict.moved = moved.len() as u64;
         let is_sound = |key: &Key| !moved.contains(key) && !is_damaged(key);
         let stored = self.compare_rows(&census, verdict, &is_sound).await?;
-        let mut ghosts = Vec::new();
+        let mut doubtful = Vec::new();
         for key in census.wanted().filter(|key| !stored.contains(*key) && !moved.contains(*key)) {
             match self.exceptions.get(key) {
                 None => verdict.found(key.clone(), FindingKind::Unexplained, "listed, but no row and no exception"),
-                Some(ExceptionState::Missing) => ghosts.push(key.clone()),
-                Some(ExceptionState::Excluded) if !census.excluded.contains_key(key) => {
-                    verdict.found(key.clone(), FindingKind::Differs, "left out, but policy would have it now");
-                }
+                Some(ExceptionState::Missing) => doubtful.push(key.clone()),
+                Some(ExceptionState::Excluded) if !census.excluded.contains_key(key) => doubtful.push(key.clone()),
                 Some(_) => {}
             }
         }
-        for some in ghosts.chunks(AT_ONCE) {
-            self.ask_for_ghosts(some, verdict).await?;
+        for some in doubtful.chunks(AT_ONCE) {
+            self.ask_for(some, verdict).await?;
         }
         self.compare_ledger(&stored, verdict).await
     }
@@ -124,15 +122,21 @@ impl Comparison<'_> {
         Ok(stored)
     }
 
-    /// A remote may list what it does not have: then there is nothing to be mirrored.
-    async fn ask_for_ghosts(&self, keys: &[Key], verdict: &mut StreamVerdict) -> Result<()> {
+    /// A remote may list what it does not have, and not tell by its listings why something is left out: then there is
+    /// nothing to be mirrored.
+    async fn ask_for(&self, keys: &[Key], verdict: &mut StreamVerdict) -> Result<()> {
         let (source, name) = (&self.engine.source, &self.stream.spec.name);
         let answers = asked(self.engine, async |call| source.fetch(name, keys, call).await).await?;
         for answer in answers {
+            let is_left_out = self.exceptions.get(&answer.key) == Some(&ExceptionState::Excluded);
             match answer.fetched {
                 Fetched::Absent => {}
+                Fetched::Excluded { .. } if is_left_out => {}
                 Fetched::Failed(_) | Fetched::Skipped => {
                     verdict.found(answer.key, FindingKind::Unchecked, "listed, and no usable answer");
+                }
+                _ if is_left_out => {
+                    verdict.found(answer.key, FindingKind::Differs, "left out, but policy would have it now");
                 }
                 _ => verdict.found(answer.key, FindingKind::Differs, "confirmed missing, but the remote has it"),
             }

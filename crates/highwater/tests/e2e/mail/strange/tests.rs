@@ -283,6 +283,20 @@ fn what_is_left_out_by_a_label_that_no_list_of_labels_names_is_no_contradiction(
     desk.proof(0);
 }
 
+#[test]
+fn what_is_left_out_by_a_label_that_cannot_be_listed_is_no_contradiction() {
+    let mut post = Post::of(3);
+    post.letters.push(Letter::new("trashed", LONG_AGO).labelled(&["TRASH"]));
+    let desk = Strange::new(post);
+    desk.sync(&[]).exits(0);
+    assert_eq!(desk.proof(0)["excluded"], 1);
+    desk.stage.change(|post| post.unlabel_one_silently("trashed", "TRASH"));
+    assert_eq!(desk.proof(3)["differs"], 1);
+    desk.sync(&["--force"]).exits(0);
+    assert!(desk.stored().contains(&"trashed".to_owned()));
+    desk.proof(0);
+}
+
 /// `m1` and so on, each ten days older than the one before.
 fn of_this_year() -> Post {
     let today = crate::support::unix_seconds().cast_signed();
