@@ -7,6 +7,7 @@ mod concurrency;
 mod flight;
 mod gate;
 mod latency;
+mod losses;
 mod pace;
 mod permit;
 mod queue;
@@ -128,7 +129,10 @@ impl Throttle {
         match outcome {
             Outcome::Success { latency } => self.succeeded(&permit, latency, now),
             Outcome::Throttled { retry_after } => self.throttled(&permit, retry_after, now, jitter),
-            Outcome::Failed | Outcome::Abandoned => {}
+            Outcome::Failed | Outcome::Lost | Outcome::Abandoned => {}
+        }
+        if outcome != Outcome::Abandoned {
+            self.concurrency.ended(outcome == Outcome::Lost, permit.started, now);
         }
     }
 

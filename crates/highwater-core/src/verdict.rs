@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    Failure, Key, RetryPolicy, SegmentId, Timestamp,
+    Failure, FailureKind, Key, RetryPolicy, SegmentId, Timestamp,
     planted::{Bug, planted},
     word,
 };
@@ -165,7 +165,9 @@ impl Judge {
     }
 
     pub fn failure(&self, key: Key, before: &History, failure: &Failure, strike: Strike) -> Settlement {
-        let is_blameless = failure.kind.is_about_account() || strike == Strike::Outage;
+        // Whoever cannot even be connected to has not seen the key.
+        let is_unseen = failure.kind == FailureKind::Connect;
+        let is_blameless = failure.kind.is_about_account() || is_unseen || strike == Strike::Outage;
         let attempts = if is_blameless { before.attempts } else { before.attempts + 1 };
         let history = History { attempts, ..before.clone() };
         let verdict = if attempts >= self.retry.attempts || failure.kind.is_final() {
@@ -193,7 +195,6 @@ const DELAYED_LOOK_MAX: Duration = Duration::from_secs(600);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::FailureKind;
 
     fn judge(now: i64) -> Judge {
         Judge {

@@ -24,7 +24,9 @@ pub use meter::{Answers, LATENCY_BOUNDS, LATENCY_CLASSES, Latency, Meter, Traffi
 use meter::{Counters, Met};
 pub use reading::{Classifier, Reading, read_status};
 
-use crate::{Allowance, Budget, Call, Clock, OpenResponse, Request, Response, Transport, budget::UnderWay};
+use crate::{
+    Again, Allowance, Budget, Call, Clock, OpenResponse, Request, Response, Sent, Transport, budget::UnderWay,
+};
 
 pub struct Gateway {
     transport: Arc<dyn Transport>,
@@ -120,18 +122,21 @@ impl Gateway {
         call: &Call,
     ) -> Result<Response, GatewayError> {
         let cost = pass.cost();
+        let mut again = None;
         loop {
             self.take(request)?;
             let under_way = self.enter(request).await?;
             let in_flight = call.beat.in_flight();
-            let (answer, outcome) = self.send(request, Some(call.lane)).await;
+            let (came, outcome) = self.send(request, again.take(), Some(call.lane)).await;
             drop(in_flight);
-            if let (Some(under_way), Ok(answer), Outcome::Success { .. }) = (under_way, &answer, outcome) {
+            if let (Some(under_way), Ok(Sent::Answer(answer)), Outcome::Success { .. }) = (under_way, &came, outcome) {
                 under_way.came(answer.body.len());
             }
             pass.finish(outcome);
-            if !matches!(outcome, Outcome::Throttled { .. }) || planted(Bug::ThrottleCountsAsStrike) {
-                return Ok(answer?);
+            match came? {
+                Sent::Again(next) => again = Some(next),
+                Sent::Answer(answer) if !must_wait(outcome) => return Ok(answer),
+                Sent::Answer(_) => {}
             }
             pass = self.limiter.acquire(call.lane, cost).await?;
         }
@@ -140,13 +145,15 @@ impl Gateway {
     /// Sends although an outage keeps the gate closed, to find out whether the source is back. Every other pause is
     /// waited out.
     pub async fn get_probe(&self, request: Request) -> Result<Response, GatewayError> {
+        let mut again = None;
         loop {
             self.limiter.quota_over().await?;
             self.take(&request)?;
-            let (answer, outcome) = self.send(&request, None).await;
-            match outcome {
-                Outcome::Throttled { retry_after } => self.limiter.note_throttled(retry_after),
-                _ => return Ok(answer?),
+            let (came, outcome) = self.send(&request, again.take(), None).await;
+            match (came?, outcome) {
+                (_, Outcome::Throttled { retry_after }) => self.limiter.note_throttled(retry_after),
+                (Sent::Again(next), _) => again = Some(next),
+                (Sent::Answer(answer), _) => return Ok(answer),
             }
         }
     }
@@ -243,20 +250,33 @@ impl Gateway {
 
     /// Hands the request over before it is awaited, so that what waits for the answer has no room for it: there are as
     /// many of these as requests under way.
-    fn send<'a>(&'a self, request: &Request, lane: Option<Lane>) -> impl Future<Output = Answered> + use<'a> {
+    fn send<'a>(
+        &'a self,
+        request: &Request,
+        again: Option<Box<Again>>,
+        lane: Option<Lane>,
+    ) -> impl Future<Output = Answered> + use<'a> {
         self.counters.sent();
         let sent_at = self.clock().moment();
-        let answering = self.transport.send(request.clone());
+        let answering = match again {
+            None => self.transport.send_once(request.clone()),
+            Some(again) => self.transport.go_on(*again),
+        };
         async move {
-            let answer = answering.await;
-            let outcome = self.read(&answer, sent_at, lane);
-            (answer, outcome)
+            let came = answering.await;
+            let outcome = self.read(&came, sent_at, lane);
+            (came, outcome)
         }
     }
 
     /// Counts an answer, and says what it means for the throttle.
-    fn read(&self, answer: &Result<Response, Failure>, sent_at: Moment, lane: Option<Lane>) -> Outcome {
-        let reading = answer.as_ref().map_or(Reading::Failed, |answer| (self.classify)(answer, self.clock().now()));
+    fn read(&self, came: &Result<Sent, Failure>, sent_at: Moment, lane: Option<Lane>) -> Outcome {
+        let answer = match came {
+            Ok(Sent::Answer(answer)) => Some(answer),
+            Ok(Sent::Again(_)) => return Outcome::Failed,
+            Err(_) => None,
+        };
+        let reading = answer.map_or(Reading::Failed, |answer| (self.classify)(answer, self.clock().now()));
         self.count(answer, reading, lane);
         match reading {
             Reading::Served => {
@@ -264,9 +284,10 @@ impl Gateway {
                 self.counters.took(latency);
                 Outcome::Success { latency }
             }
+            Reading::Failed if is_lost(came) => Outcome::Lost,
             Reading::Failed => Outcome::Failed,
             Reading::Throttled { retry_after } => {
-                self.learn(answer.as_ref().ok());
+                self.learn(answer);
                 Outcome::Throttled { retry_after }
             }
         }
@@ -280,23 +301,31 @@ impl Gateway {
         }
     }
 
-    fn count(&self, answer: &Result<Response, Failure>, reading: Reading, lane: Option<Lane>) {
+    fn count(&self, answer: Option<&Response>, reading: Reading, lane: Option<Lane>) {
         let met = match answer {
-            Ok(answer) => {
+            Some(answer) => {
                 self.counters.received(answer.body.len());
                 if let Some(budget) = &self.budget {
                     budget.received(answer.body.len(), self.clock().now());
                 }
                 met(reading, answer.status)
             }
-            Err(_) => Met::Failed,
+            None => Met::Failed,
         };
         self.counters.met(lane, met);
     }
 }
 
 /// What came, and what it means for the throttle.
-type Answered = (Result<Response, Failure>, Outcome);
+type Answered = (Result<Sent, Failure>, Outcome);
+
+fn is_lost(came: &Result<Sent, Failure>) -> bool {
+    matches!(came, Err(Failure { kind: FailureKind::Connect | FailureKind::Broken, .. }))
+}
+
+fn must_wait(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Throttled { .. }) && !planted(Bug::ThrottleCountsAsStrike)
+}
 
 fn met(reading: Reading, status: StatusCode) -> Met {
     match reading {

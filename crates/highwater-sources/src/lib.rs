@@ -42,6 +42,6 @@ pub use source::{
     StreamSpec, Survey, Unlisted,
 };
 pub use transport::{
-    Chunks, Deadlines, HttpTransport, OpenResponse, PoolLimits, Redirects, Request, Response, Roots, SetupError,
-    Transport, TransportSettings, check_base_url, port_of,
+    Again, Chunks, Deadlines, HttpTransport, OpenResponse, PoolLimits, Redirects, Request, Response, Roots, Sent,
+    SetupError, Transport, TransportSettings, check_base_url, port_of,
 };

@@ -21,18 +21,33 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 use crate::Held;
 
-pub use client::HttpTransport;
+pub use client::{Again, HttpTransport};
 pub use origin::{check_base_url, port_of};
 pub use settings::{Deadlines, PoolLimits, Redirects, Roots, SetupError, TransportSettings};
 
 /// Sends requests to one origin. Answers with any status are `Ok`; an `Err` had no complete answer.
 pub trait Transport: Send + Sync {
+    /// Follows redirects, and sends once more what dies with a connection that was used before.
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, Failure>>;
+    /// As `send`, for who counts what is sent: one exchange, and whether another must follow.
+    fn send_once(&self, request: Request) -> BoxFuture<'_, Result<Sent, Failure>> {
+        Box::pin(async move { self.send(request).await.map(Sent::Answer) })
+    }
+    /// The exchange that must follow.
+    fn go_on(&self, _again: Again) -> BoxFuture<'_, Result<Sent, Failure>> {
+        Box::pin(async { Err(Failure::new(FailureKind::Internal, "this transport asks for no second exchange")) })
+    }
     /// As `send`, but the body is read as it comes and may have no end. Redirects are followed to any host, never from
     /// TLS to plain text.
     fn open(&self, _request: Request) -> BoxFuture<'_, Result<OpenResponse, Failure>> {
         Box::pin(async { Err(Failure::new(FailureKind::Internal, "this transport opens no feeds")) })
     }
+}
+
+/// What came of one exchange.
+pub enum Sent {
+    Answer(Response),
+    Again(Box<Again>),
 }
 
 /// An answer whose body is still coming, as it is on the wire: nothing is decompressed, no bound applies to the whole.

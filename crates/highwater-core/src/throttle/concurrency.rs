@@ -3,6 +3,7 @@
 
 use super::{
     latency::{Health, Latency},
+    losses::{Advice, Losses, TRIED},
     settings::{InFlight, OnSlow},
 };
 use crate::Moment;
@@ -14,6 +15,8 @@ const CAP_LEAST: f64 = 2.0;
 const SHRINK: f64 = 0.9;
 /// Healthy rounds of a second that take a shrunk limit back to its maximum, at most.
 const REGROWTH_ROUNDS: f64 = 16.0;
+/// As much a round where more than a source takes are lost: a larger step would go far beyond.
+const REGROWTH_SHARE: f64 = 0.1;
 const COST_WEIGHT: f64 = 0.05;
 
 #[derive(Debug)]
@@ -25,6 +28,9 @@ pub(super) struct Concurrency {
     limit: f64,
     /// The cap was met since the last round: without that a larger one proves nothing.
     met: bool,
+    losses: Losses,
+    /// It was lowered because of losses, and has not been at its maximum since.
+    was_lossy: bool,
     latency: Latency,
     mean_cost: Option<f64>,
 }
@@ -34,7 +40,18 @@ impl Concurrency {
         let max = bounds.max.max(1);
         let bounds = InFlight { start: bounds.start.clamp(1, max), max };
         let (limit, latency) = (f64::from(max), Latency::new(now));
-        Concurrency { in_flight: 0, bounds, on_slow, limit, met: false, latency, mean_cost: None }
+        let losses = Losses::new(now);
+        Concurrency {
+            in_flight: 0,
+            bounds,
+            on_slow,
+            limit,
+            met: false,
+            losses,
+            was_lossy: false,
+            latency,
+            mean_cost: None,
+        }
     }
 
     pub(super) fn in_flight(&self) -> u32 {
@@ -81,6 +98,19 @@ impl Concurrency {
         }
     }
 
+    /// Whether an answer came at all, whatever it says, or the connection was refused or lost.
+    pub(super) fn ended(&mut self, is_lost: bool, started: Moment, now: Moment) {
+        match self.losses.record(is_lost, started, self.limit, now) {
+            Advice::None => {}
+            Advice::Try => {
+                self.limit = self.limit.min(f64::from(self.in_flight + 1));
+                self.shrink(TRIED);
+            }
+            Advice::Keep => self.was_lossy = true,
+            Advice::Restore(limit) => self.limit = limit,
+        }
+    }
+
     pub(super) fn shrink(&mut self, factor: f64) {
         self.limit = (self.limit * factor).max(CAP_LEAST.min(f64::from(self.bounds.max)));
         self.met = false;
@@ -93,7 +123,9 @@ impl Concurrency {
 
     fn grow(&mut self) {
         let max = f64::from(self.bounds.max);
-        self.limit = (self.limit + (max / REGROWTH_ROUNDS).max(1.0)).min(max);
+        let step = if self.was_lossy { self.limit * REGROWTH_SHARE } else { max / REGROWTH_ROUNDS };
+        self.limit = (self.limit + step.max(1.0)).min(max);
+        self.was_lossy &= self.limit < max;
         self.met = false;
     }
 }

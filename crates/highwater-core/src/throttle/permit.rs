@@ -44,6 +44,8 @@ pub enum Outcome {
     },
     /// An error that has nothing to do with the quota.
     Failed,
+    /// No answer: the connection was refused, or ended before.
+    Lost,
     /// The request was given up, and shows nothing.
     Abandoned,
 }

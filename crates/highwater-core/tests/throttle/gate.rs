@@ -119,7 +119,7 @@ fn a_probe_that_tells_nothing_is_followed_by_another() {
     let mut throttle = at_50();
     let (now, permit) = next(&mut throttle, at(0.0));
     throttle.finish(permit, refused_for(2.0), now, 0.0);
-    for outcome in [Outcome::Failed, Outcome::Abandoned] {
+    for outcome in [Outcome::Failed, Outcome::Lost, Outcome::Abandoned] {
         let (now, probe) = next(&mut throttle, now);
         throttle.finish(probe, outcome, now, 0.0);
         assert_eq!(throttle.snapshot(now).gate, GateState::Probing);

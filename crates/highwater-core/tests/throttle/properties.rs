@@ -40,7 +40,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let outcome = prop_oneof![
         6 => (1..900_u64).prop_map(|millis| Outcome::Success { latency: Duration::from_millis(millis) }),
         3 => prop::option::weighted(0.3, wait.clone()).prop_map(|retry_after| Outcome::Throttled { retry_after }),
-        1 => prop_oneof![Just(Outcome::Failed), Just(Outcome::Abandoned)],
+        1 => prop_oneof![Just(Outcome::Failed), Just(Outcome::Lost), Just(Outcome::Abandoned)],
     ];
     let reason = prop_oneof![Just(PauseReason::Outage), Just(PauseReason::Operator), Just(PauseReason::RetryAfter)];
     let step = prop_oneof![

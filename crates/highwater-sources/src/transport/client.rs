@@ -9,10 +9,10 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::{
-    OpenResponse, Request, Response, Transport, fault,
+    OpenResponse, Request, Response, Sent, Transport, fault,
     h2::Drivers,
     origin::{self, Origin},
-    pool::{Outbound, Pool, Shared},
+    pool::{Link, Lost, Outbound, Pool, Shared},
     redirect,
     settings::{Redirects, SetupError, TransportSettings},
     tls,
@@ -44,12 +44,61 @@ impl HttpTransport {
     }
 
     async fn exchange(&self, request: Request) -> Result<Response, Failure> {
-        let outbound = self.outbound(request)?;
-        let answer = self.home.exchange(&outbound).await?;
-        if redirect::is_redirect(answer.status) {
-            return Box::pin(self.redirected(outbound, answer)).await;
+        let mut sent = self.first(request).await?;
+        loop {
+            match sent {
+                Sent::Answer(answer) => return Ok(answer),
+                Sent::Again(again) => sent = self.step(*again).await?,
+            }
         }
-        Ok(answer)
+    }
+
+    async fn first(&self, request: Request) -> Result<Sent, Failure> {
+        let outbound = self.outbound(request)?;
+        match self.home.exchange(&outbound, Link::Any).await {
+            Ok(answer) if !redirect::is_redirect(answer.status) => Ok(Sent::Answer(answer)),
+            // Boxed, so that the many requests that end here are not made larger by it.
+            other => self.further(Box::new(Again { outbound, at: None, link: Link::Any, redirects: 0 }), other),
+        }
+    }
+
+    async fn step(&self, again: Again) -> Result<Sent, Failure> {
+        let exchanged = match &again.at {
+            None => self.home.exchange(&again.outbound, again.link).await,
+            Some(at) => Pool::new(at.clone(), self.shared.clone()).exchange(&again.outbound, again.link).await,
+        };
+        self.further(Box::new(again), exchanged)
+    }
+
+    /// What comes after an exchange that may not be the last.
+    fn further(&self, mut again: Box<Again>, exchanged: Result<Response, Lost>) -> Result<Sent, Failure> {
+        match exchanged {
+            Err(Lost { may_repeat: true, .. }) => {
+                again.link = Link::Fresh;
+                Ok(Sent::Again(again))
+            }
+            Err(lost) => Err(lost.failure),
+            Ok(answer) if redirect::is_redirect(answer.status) => {
+                self.follow(&mut again, &answer)?;
+                Ok(Sent::Again(again))
+            }
+            Ok(answer) => Ok(Sent::Answer(answer)),
+        }
+    }
+
+    fn follow(&self, again: &mut Again, answer: &Response) -> Result<(), Failure> {
+        if again.redirects == redirect::MAX {
+            return Err(redirect::too_many());
+        }
+        let from = again.at.as_ref().unwrap_or(&self.home.origin);
+        let (to, path) = redirect::target(from, &again.outbound, &answer.headers, self.shared.settings.redirects)?;
+        let at = (to != self.home.origin).then_some(to);
+        if at.is_some() {
+            redirect::leave_credentials(&mut again.outbound);
+        }
+        again.outbound.path = path;
+        (again.at, again.link, again.redirects) = (at, Link::Any, again.redirects + 1);
+        Ok(())
     }
 
     fn outbound(&self, request: Request) -> Result<Outbound, Failure> {
@@ -65,26 +114,26 @@ impl HttpTransport {
         let parsed = if whole.starts_with('/') { PathAndQuery::try_from(whole).ok() } else { None };
         parsed.ok_or_else(|| Failure::new(FailureKind::Internal, "the request has no valid path"))
     }
+}
 
-    async fn redirected(&self, mut outbound: Outbound, mut answer: Response) -> Result<Response, Failure> {
-        let mut at = self.home.origin.clone();
-        for _ in 0..redirect::MAX {
-            (at, outbound.path) = redirect::target(&at, &outbound, &answer.headers, self.shared.settings.redirects)?;
-            answer = if at == self.home.origin {
-                self.home.exchange(&outbound).await?
-            } else {
-                redirect::leave_credentials(&mut outbound);
-                Pool::new(at.clone(), self.shared.clone()).exchange(&outbound).await?
-            };
-            if !redirect::is_redirect(answer.status) {
-                return Ok(answer);
-            }
-        }
-        Err(redirect::too_many())
-    }
+/// What is to be sent next: the same once more, or what a redirect leads to.
+pub struct Again {
+    outbound: Outbound,
+    /// None for where the first went.
+    at: Option<Origin>,
+    link: Link,
+    redirects: usize,
 }
 
 impl HttpTransport {
+    async fn in_time<T>(&self, answer: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        let total = self.shared.settings.deadlines.total;
+        match timeout(total, answer).await {
+            Ok(answer) => answer,
+            Err(_) => Err(fault::timeout("the whole answer", total)),
+        }
+    }
+
     async fn open_following(&self, request: Request) -> Result<OpenResponse, Failure> {
         let mut outbound = self.outbound(request)?;
         outbound.headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
@@ -128,12 +177,14 @@ impl Transport for HttpTransport {
     }
 
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, Failure>> {
-        Box::pin(async move {
-            let total = self.shared.settings.deadlines.total;
-            match timeout(total, self.exchange(request)).await {
-                Ok(answer) => answer,
-                Err(_) => Err(fault::timeout("the whole answer", total)),
-            }
-        })
+        Box::pin(self.in_time(self.exchange(request)))
+    }
+
+    fn send_once(&self, request: Request) -> BoxFuture<'_, Result<Sent, Failure>> {
+        Box::pin(self.in_time(self.first(request)))
+    }
+
+    fn go_on(&self, again: Again) -> BoxFuture<'_, Result<Sent, Failure>> {
+        Box::pin(self.in_time(self.step(again)))
     }
 }

@@ -1,5 +1,5 @@
 //! The connections to one origin: idle HTTP/1.1 ones, newest first, and shared HTTP/2 ones. A request that dies on a
-//! connection used before, with nothing heard of its answer, is sent once more on a fresh one.
+//! connection used before, with nothing heard of its answer, may be sent once more on a fresh one.
 
 mod apart;
 
@@ -76,10 +76,18 @@ pub(super) struct Outbound {
     pub(super) body: Bytes,
 }
 
-/// A request without a usable answer, and whether it may be sent again.
-struct Lost {
-    failure: Failure,
-    may_repeat: bool,
+/// Which connection a request may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    Any,
+    /// None that was used before.
+    Fresh,
+}
+
+/// A request without a usable answer, and whether it may be sent again on a fresh connection.
+pub(super) struct Lost {
+    pub(super) failure: Failure,
+    pub(super) may_repeat: bool,
 }
 
 impl From<Failure> for Lost {
@@ -106,20 +114,21 @@ impl Pool {
         }
     }
 
-    pub(super) async fn exchange(&self, outbound: &Outbound) -> Result<Response, Failure> {
-        if let Some(connection) = self.reuse() {
-            match self.exchange_on(connection, outbound).await {
-                Err(lost) if lost.may_repeat => {}
-                done => return done.map_err(|lost| lost.failure),
-            }
+    /// Sends once.
+    pub(super) async fn exchange(&self, outbound: &Outbound, link: Link) -> Result<Response, Lost> {
+        if link == Link::Any
+            && let Some(connection) = self.reuse()
+        {
+            return self.exchange_on(connection, outbound).await;
         }
         // Boxed, so that the many requests that need no new connection are not made larger by it.
         Box::pin(self.exchange_fresh(outbound)).await
     }
 
-    async fn exchange_fresh(&self, outbound: &Outbound) -> Result<Response, Failure> {
+    async fn exchange_fresh(&self, outbound: &Outbound) -> Result<Response, Lost> {
         let connection = self.connect().await?;
-        self.exchange_on(connection, outbound).await.map_err(|lost| lost.failure)
+        let exchanged = self.exchange_on(connection, outbound).await;
+        exchanged.map_err(|lost| Lost { may_repeat: false, ..lost })
     }
 
     pub(super) fn close_idle(&self) {

@@ -6,6 +6,7 @@ mod bodies;
 mod connections;
 mod faults;
 mod feeds;
+mod permits;
 mod redirects;
 mod secure;
 mod server;
