@@ -50,9 +50,8 @@ impl FailureKind {
         use FailureKind as K;
         match self {
             K::Connect | K::Timeout | K::Broken | K::Server | K::Denied | K::NotFound => true,
-            K::Status | K::Redirect | K::Malformed | K::Credentials => true,
-            K::WrongIdentity | K::TooLarge | K::Throttled | K::Internal => false,
-            K::Forbidden | K::Vanished | K::Spent => false,
+            K::Status | K::Redirect | K::Malformed | K::WrongIdentity | K::TooLarge | K::Credentials => true,
+            K::Throttled | K::Internal | K::Forbidden | K::Vanished | K::Spent => false,
         }
     }
 

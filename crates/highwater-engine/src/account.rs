@@ -125,12 +125,30 @@ impl AccountLink {
     }
 }
 
-/// Gives the share back. One that is not given back ends by itself.
+/// Gives the share back, and tells what the last beat may not have: that the remote asked to be left alone. A share that
+/// is not given back ends by itself.
 pub(crate) async fn leave(engine: &Engine, worker: &WorkerId) {
     const PATIENCE: Duration = Duration::from_millis(500);
+    let parting = async {
+        let report = engine.source.gateway().report();
+        if report.pause.is_some() {
+            let last = ShareAsk {
+                source: engine.name.clone(),
+                worker: worker.clone(),
+                host: engine.world.process.host.clone(),
+                pid: engine.world.process.pid,
+                started_at: engine.now(),
+                // Of cuts the beats have told.
+                report: AccountReport { cuts: 0, ..report },
+                now: engine.now(),
+            };
+            engine.store.share(&last).await.ok();
+        }
+        engine.store.leave(worker).await
+    };
     tokio::select! {
         biased;
-        _ = engine.store.leave(worker) => {}
+        _ = parting => {}
         () = engine.world.clock.sleep(PATIENCE) => {}
     }
 }

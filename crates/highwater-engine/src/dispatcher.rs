@@ -3,6 +3,7 @@
 
 mod ahead;
 mod beat;
+mod claiming;
 mod idle;
 mod jobs;
 mod outage;
@@ -18,11 +19,9 @@ use std::{
 
 use futures_util::future::{BoxFuture, try_join_all};
 use highwater_core::{
-    AlertBook, BatchCounts, Event, Failure, FailureKind, KeySet, Lease, Moment, Purpose, SegmentId, Span, Timestamp,
-    WorkerId,
+    AlertBook, BatchCounts, Event, Failure, FailureKind, Lease, Moment, SegmentId, Timestamp, WorkerId,
 };
-use highwater_sources::{Density, Discovered, Tags};
-use highwater_store::{Claim, Claimed, StoreError, Wanted};
+use highwater_store::{StoreError, Wanted};
 use tokio::{
     sync::Notify,
     task::{Id as TaskId, JoinHandle, JoinSet},
@@ -33,22 +32,22 @@ use crate::{
     duties::DutyWatch,
     error::Result,
     refusal::RefusalWatch,
-    work::{Job, Marks, SegmentWork},
-    worker::{JobEnd, JobError, SecondLook, Worker},
+    work::SegmentWork,
+    worker::{JobEnd, JobError, Worker},
 };
 use ahead::Ahead;
+use claiming::{Haul, claim};
 use idle::Idle;
 use jobs::Running;
 use ready::Ready;
 use spent::Spent;
 
-/// A claimed segment and the jobs it was cut into.
-type Prepared = (Arc<SegmentWork>, Vec<Job>);
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// What can be done at once.
     AtHand,
+    /// Of what is there only retries, also those that fall due within the run's patience.
+    Retries,
     /// Also what falls due within the run's patience.
     Patient,
     /// Whatever comes, until a stop.
@@ -93,10 +92,12 @@ pub(crate) struct Dispatcher {
     next_number: u64,
     /// A task of its own: a claim may hold the store's writer, and whatever else this loop asks of the store would
     /// wait for ever for a future that nobody polls.
-    claiming: Option<JoinHandle<Result<Vec<Prepared>>>>,
+    claiming: Option<JoinHandle<Result<Haul>>>,
     ahead: Ahead,
     /// Nothing could be claimed; ask again then.
     claim_again_at: Option<Moment>,
+    /// When to look for retries that have fallen due, although there is enough to do.
+    look_for_due_at: Moment,
     probing: Option<BoxFuture<'static, Result<(), Failure>>>,
     head_deadline: Option<Moment>,
     panics_in_row: u32,
@@ -142,6 +143,7 @@ impl Dispatcher {
             ahead,
             claiming: None,
             claim_again_at: None,
+            look_for_due_at: Moment::START,
             probing: None,
             head_deadline: None,
             panics_in_row: 0,
@@ -197,7 +199,7 @@ impl Dispatcher {
                 return Ok(end);
             }
             self.start_jobs();
-            self.start_claim();
+            self.start_claim(scope);
             self.start_probe().await?;
             if let Some(end) = self.hopeless(scope) {
                 return Ok(end);
@@ -207,14 +209,14 @@ impl Dispatcher {
                 Idle::Wait(until) => Some(until),
                 Idle::Done => return Ok(DrainEnd::Done),
             };
-            let wake = [wake, self.allowance_at()].into_iter().flatten().min();
+            let wake = [wake, self.allowance_at(), self.next_look_for_due(scope)].into_iter().flatten().min();
             tokio::select! {
                 biased;
                 () = stop.asked() => return Ok(DrainEnd::Stopped),
                 Some(joined) = self.tasks.join_next_with_id() => self.handle_joined(joined)?,
                 claimed = awaited(&mut self.claiming) => {
                     let claimed = claimed.map_err(|died| EngineError::TaskDied(format!("a claim: {died}")))?;
-                    self.handle_claimed(claimed?).await?;
+                    self.handle_claimed(claimed?, scope).await?;
                 }
                 () = turns.over() => {}
                 probed = awaited(&mut self.probing) => self.handle_probed(probed),
@@ -244,11 +246,17 @@ impl Dispatcher {
     }
 
     /// Claims ahead of need, so that workers never wait for it.
-    fn start_claim(&mut self) {
+    fn start_claim(&mut self, scope: Scope) {
         if self.claiming.is_some() || self.claim_again_at.is_some() || self.spent.is_some() {
             return;
         }
-        let wanted = self.ahead.wants(self.ready.len(), self.open.len()).or_else(|| self.wants_new());
+        let wanted = match scope {
+            Scope::Retries => self.ready.is_empty().then_some(Wanted::Due),
+            Scope::AtHand | Scope::Patient | Scope::Endless => {
+                let more = self.ahead.wants(self.ready.len(), self.open.len());
+                more.or_else(|| self.wants_new()).or_else(|| self.wants_due(scope))
+            }
+        };
         if let Some(wanted) = wanted {
             let limit = self.ahead.limit();
             self.claiming = Some(tokio::spawn(claim(self.worker.clone(), self.owner.clone(), limit, wanted)));
@@ -261,11 +269,30 @@ impl Dispatcher {
         (has_room && self.ready.has_nothing_new()).then_some(Wanted::New)
     }
 
-    async fn handle_claimed(&mut self, claimed: Vec<Prepared>) -> Result<()> {
-        if (claimed.len() as u32) < self.ahead.limit() {
-            self.claim_again_at = Some(self.worker.engine.world.clock.moment() + RECLAIM);
-        } else {
-            self.ahead.learn(self.ready.len());
+    /// What was claimed for minutes does not keep a retry that falls due meanwhile waiting for as long.
+    fn wants_due(&self, scope: Scope) -> Option<Wanted> {
+        let now = self.worker.engine.world.clock.moment();
+        self.next_look_for_due(scope).is_some_and(|at| at <= now).then_some(Wanted::Due)
+    }
+
+    /// None while other claims find them, or some are waiting already.
+    fn next_look_for_due(&self, scope: Scope) -> Option<Moment> {
+        let is_idle =
+            scope != Scope::Retries && self.claiming.is_none() && self.claim_again_at.is_none() && self.spent.is_none();
+        (is_idle && self.ready.has_only_backfill()).then_some(self.look_for_due_at)
+    }
+
+    async fn handle_claimed(&mut self, haul: Haul, scope: Scope) -> Result<()> {
+        let Haul { wanted, segments: claimed } = haul;
+        let now = self.worker.engine.world.clock.moment();
+        self.look_for_due_at = now + LOOK_FOR_DUE;
+        // A look for retries alone says nothing of what else there is.
+        let tells_all = wanted != Wanted::Due || scope == Scope::Retries;
+        let is_filled = claimed.len() as u32 >= self.ahead.limit();
+        match (tells_all, is_filled) {
+            (true, true) => self.ahead.learn(self.ready.len()),
+            (true, false) => self.claim_again_at = Some(now + RECLAIM),
+            (false, _) => {}
         }
         let (done, claimed): (Vec<_>, Vec<_>) = claimed.into_iter().partition(|(_, jobs)| jobs.is_empty());
         try_join_all(done.iter().map(|(work, _)| self.worker.close(work))).await?;
@@ -308,130 +335,9 @@ impl Dispatcher {
 }
 
 const RELEASE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
+/// As long as the shortest wait before a retry.
+const LOOK_FOR_DUE: std::time::Duration = std::time::Duration::from_secs(1);
 const RECLAIM: std::time::Duration = std::time::Duration::from_millis(250);
-
-/// Leases segments and finds out which of their keys are still open.
-async fn claim(worker: Worker, owner: WorkerId, limit: u32, wanted: Wanted) -> Result<Vec<Prepared>> {
-    let engine = &worker.engine;
-    let request = |now: Timestamp| Claim {
-        stream: &worker.stream.id,
-        owner: &owner,
-        limit,
-        wanted,
-        lease_ttl: engine.settings.lease.ttl,
-        now,
-    };
-    let claimed = engine.steady(|| engine.store.claim(request(engine.now()))).await?;
-    refresh_head(&worker, &claimed).await;
-    let mut works = Vec::with_capacity(claimed.len());
-    for segment in claimed {
-        works.push(prepare(&worker, segment).await?);
-    }
-    Ok(works)
-}
-
-/// Keys that may not be published yet are judged by where the head is now.
-async fn refresh_head(worker: &Worker, claimed: &[Claimed]) {
-    let unpublished = highwater_core::Pending::Unpublished.as_str();
-    if claimed.iter().flat_map(|segment| &segment.due).any(|exception| exception.reason == unpublished) {
-        // A head that cannot be read now leaves the old one standing: keys are waited for a little longer.
-        if let Ok(head) = worker.engine.source.head(&worker.stream.spec.name, &worker.control_call()).await {
-            worker.stream.heard_head(head);
-        }
-    }
-}
-
-async fn prepare(worker: &Worker, mut claimed: Claimed) -> Result<Prepared> {
-    let engine = &worker.engine;
-    let spec = &worker.stream.spec;
-    if let Density::Snapshot(renewal) = spec.density {
-        return snapshot::prepare(worker, claimed, renewal).await;
-    }
-    let keys = open_up(worker, &mut claimed).await?;
-    let asked = with_due(&keys, &claimed);
-    let known = engine.steady(|| engine.store.known(&worker.stream.id, spec.table, &asked)).await?;
-    let marks = if claimed.purpose == Purpose::Rescan && worker.second_look == SecondLook::ByMark {
-        let read_at = Some(engine.now());
-        let tags = Tags::Asked(engine.steady(|| engine.store.tags(spec.table, &keys)).await?.into());
-        Marks { tags, read_at }
-    } else {
-        Marks::default()
-    };
-    let (segment, span) = (claimed.lease.segment, claimed.span);
-    let (work, jobs) = SegmentWork::new(claimed, keys, known, marks, worker.stream.policy.job_size);
-    let count = jobs.iter().map(|job| job.keys.len()).sum();
-    worker.window.widen(count);
-    engine.emit(Event::Claimed { segment, span, keys: count as u64 });
-    Ok((Arc::new(work), jobs))
-}
-
-/// The keys of what is left of a segment, which is cut in two as often as it holds too many.
-async fn open_up(worker: &Worker, claimed: &mut Claimed) -> Result<KeySet> {
-    let engine = &worker.engine;
-    loop {
-        let span = scan_span(worker.stream.spec.density, claimed);
-        if span.is_empty() {
-            return Ok(KeySet::List(Vec::new()));
-        }
-        if let Density::Named(_) = worker.stream.spec.density {
-            return Ok(KeySet::List(engine.steady(|| engine.store.listed(&worker.stream.id, span)).await?));
-        }
-        match discover(worker, span).await? {
-            Discovered::Keys(keys) => return Ok(keys),
-            Discovered::Roll(roll) => return Ok(KeySet::List(roll.keys)),
-            Discovered::Refused(failure) => return Err(failure.into()),
-            Discovered::TooMany => {
-                let middle = claimed.span.start().plus(claimed.span.len() / 2);
-                engine.steady(|| engine.store.cut(&claimed.lease, middle)).await?;
-                claimed.span = Span::new(claimed.span.start(), middle);
-            }
-        }
-    }
-}
-
-/// Lists are made by many requests, and begun anew until patience ends.
-async fn discover(worker: &Worker, span: Span) -> Result<Discovered> {
-    let engine = &worker.engine;
-    let (clock, began) = (&engine.world.clock, engine.world.clock.moment());
-    let mut attempt = 0;
-    loop {
-        match engine.source.discover(&worker.stream.spec.name, span, &worker.control_call()).await {
-            Ok(discovered) => return Ok(discovered),
-            Err(failure)
-                if failure.kind == FailureKind::Credentials
-                    || clock.moment().since(began) >= engine.settings.patience.retry =>
-            {
-                return Err(failure.into());
-            }
-            Err(failure) => {
-                attempt += 1;
-                let wait = engine.settings.retry.delay(attempt, engine.world.entropy.unit());
-                engine.emit(Event::HeadFailed { kind: failure.kind, retry_at: engine.now() + wait });
-                clock.sleep(wait).await;
-            }
-        }
-    }
-}
-
-/// Keys that are due may be stored by now, or belong to no span.
-fn with_due(keys: &KeySet, claimed: &Claimed) -> KeySet {
-    match keys {
-        KeySet::Range(span) => KeySet::Range(*span),
-        KeySet::List(list) => {
-            let due = claimed.due.iter().map(|exception| exception.key.clone());
-            KeySet::List(list.iter().cloned().chain(due).collect())
-        }
-    }
-}
-
-/// What to look at again. Where the keys are known without asking the remote, the rows themselves say what is missing, which also finds a row
-/// that went missing behind the cursor; elsewhere the cursor spares a second listing.
-fn scan_span(density: Density, claimed: &Claimed) -> Span {
-    match density {
-        Density::Dense | Density::Named(_) => claimed.span,
-        Density::Sparse | Density::Snapshot(_) => claimed.rest(),
-    }
-}
 
 /// The output of an optional future, which is then gone; never, when there is none.
 async fn awaited<F: Future + Unpin>(future: &mut Option<F>) -> F::Output {

@@ -1,6 +1,7 @@
 //! Catch up and end: finish what is at hand, find the head, plan up to it, drain, and say what came of it.
 
 mod following;
+mod retries;
 mod snapshot;
 
 use std::{sync::Arc, time::Duration};
@@ -111,8 +112,12 @@ impl Engine {
     pub async fn sync(&self, request: &SyncRequest) -> Result<Vec<SyncReport>> {
         let mut log = RunLog::begin(self, "sync").await?;
         let synced = self.sync_streams(request, &mut log).await;
+        self.conclude(synced, log).await
+    }
+
+    async fn conclude(&self, worked: Result<Vec<SyncReport>>, mut log: RunLog) -> Result<Vec<SyncReport>> {
         self.source.sign_off().await;
-        match synced {
+        match worked {
             Ok(reports) => {
                 let worst = reports.iter().map(|report| report.ending.outcome()).max_by_key(severity);
                 log.end(worst.unwrap_or(RunOutcome::Complete)).await?;
@@ -148,7 +153,7 @@ impl Engine {
                 None => {
                     let worked = tokio::select! {
                         biased;
-                        worked = run.work(request) => worked?,
+                        worked = run.work(Task::CatchUp(request)) => worked?,
                         never = log.keep_counting() => never,
                     };
                     run.end(worked).await?
@@ -168,6 +173,13 @@ fn severity(outcome: &RunOutcome) -> u8 {
         RunOutcome::Incomplete => 1,
         RunOutcome::Running | RunOutcome::Failed | RunOutcome::Stopped => 2,
     }
+}
+
+/// What a run is to do.
+#[derive(Clone, Copy)]
+enum Task<'a> {
+    CatchUp(&'a SyncRequest),
+    Retries,
 }
 
 /// What the work of a run came to.
@@ -195,26 +207,33 @@ impl<'a> Run<'a> {
         Run { engine, stream, round, began: engine.world.clock.moment(), requests_before }
     }
 
-    async fn work(&self, request: &SyncRequest) -> Result<Worked> {
+    async fn work(&self, task: Task<'_>) -> Result<Worked> {
         let engine = self.engine;
         let owner = engine.world.entropy.worker_id();
         let account = AccountLink::join(engine, owner.clone()).await?;
-        let worked = self.work_as(&owner, account, request).await;
+        let worked = self.work_as(&owner, account, task).await;
         account::leave(engine, &owner).await;
         worked
     }
 
-    async fn work_as(&self, owner: &WorkerId, account: AccountLink, request: &SyncRequest) -> Result<Worked> {
+    async fn work_as(&self, owner: &WorkerId, account: AccountLink, task: Task<'_>) -> Result<Worked> {
         let worker = Worker::new(self.engine.clone(), self.stream.clone());
         let duties = Duties::start(self.engine, account);
         let mut dispatcher = Dispatcher::new(worker, owner.clone(), duties.watch());
+        match task {
+            Task::CatchUp(request) => self.catch_up(&mut dispatcher, request).await,
+            Task::Retries => retries::work(self, &mut dispatcher).await,
+        }
+    }
+
+    async fn catch_up(&self, dispatcher: &mut Dispatcher, request: &SyncRequest) -> Result<Worked> {
         if let Some(changes) = self.engine.source.changes() {
-            return following::work(self, changes, &mut dispatcher, request).await;
+            return following::work(self, changes, dispatcher, request).await;
         }
         if let Density::Snapshot(_) = self.stream.spec.density {
-            return snapshot::work(self, &mut dispatcher).await;
+            return snapshot::work(self, dispatcher).await;
         }
-        let head = match self.finish_at_hand(&mut dispatcher).await? {
+        let head = match self.finish_at_hand(dispatcher).await? {
             Ok(head) => head,
             Err(end) => return Ok(Worked { end, batch: dispatcher.totals, newest: None }),
         };

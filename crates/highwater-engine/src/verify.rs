@@ -6,13 +6,15 @@ mod names;
 mod record;
 mod remote;
 pub(crate) mod rows;
+mod seals;
 mod snapshot;
 
-use highwater_core::{ExceptionState, Key, Timestamp};
+use highwater_core::{ExceptionState, Key, Span, Timestamp};
 use highwater_sources::{Density, Following, StreamSpec};
 use highwater_store::{ChainCheck, Page};
 
 use crate::{Engine, StreamStatus, error::Result};
+use seals::Seals;
 
 /// How many keys are compared with the remote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +81,8 @@ pub struct StreamVerdict {
     pub complete: bool,
     /// Which command fetches what is wrong again.
     pub follows: Following,
+    /// What segments of the catch-up say is sealed.
+    sealed: Vec<Span>,
 }
 
 impl StreamVerdict {
@@ -103,6 +107,7 @@ impl StreamVerdict {
             examples: Vec::new(),
             book_errors: Vec::new(),
             complete: false,
+            sealed: Vec::new(),
             status,
         }
     }
@@ -160,7 +165,14 @@ impl Engine {
                 streams.push(self.verify_stream(spec, sample).await?);
             }
         }
-        let (ledger_lines, ledger_error) = self.verify_ledger().await?;
+        // After the segments: what was sealed before they were read has a line by then.
+        let (ledger_lines, seals, ledger_error) = self.verify_ledger().await?;
+        for verdict in streams.iter_mut().filter(|_| ledger_error.is_none()) {
+            if let Some(untold) = seals.first_untold(&verdict.status.stream, &verdict.sealed) {
+                verdict.book_errors.push(format!("{untold} is sealed, and no line of the ledger says so"));
+                verdict.conclude();
+            }
+        }
         Ok(VerifyReport { streams, ledger_lines, ledger_error, verified_at: self.now() })
     }
 
@@ -185,18 +197,19 @@ impl Engine {
         Ok(verdict)
     }
 
-    async fn verify_ledger(&self) -> Result<(i64, Option<String>)> {
-        let mut check = ChainCheck::default();
+    async fn verify_ledger(&self) -> Result<(i64, Seals, Option<String>)> {
+        let (mut check, mut seals) = (ChainCheck::default(), Seals::default());
         loop {
             let page = Page { after: Some(check.lines()), limit: 1000 };
             let lines = self.store.ledger(&self.name, page).await?;
             if lines.is_empty() {
-                return Ok((check.lines(), None));
+                return Ok((check.lines(), seals, None));
             }
             for line in &lines {
                 if let Err(broken) = check.add(line) {
-                    return Ok((check.lines(), Some(broken.to_string())));
+                    return Ok((check.lines(), seals, Some(broken.to_string())));
                 }
+                seals.note(line);
             }
         }
     }

@@ -233,7 +233,9 @@ impl Worker {
             return Settlement { verdict: Verdict::Retry { at: judge.now + LAST_CHANCE }, ..spared };
         }
         let is_old_enough = work.purpose == Purpose::Catchup && work.snapshot.is_none();
-        if settlement.verdict == Verdict::Dead && is_old_enough && work.is_stored(&key) {
+        // What is stored may be less than there is.
+        let is_held_back = history.absences > 0;
+        if settlement.verdict == Verdict::Dead && is_old_enough && !is_held_back && work.is_stored(&key) {
             // A body is stored; that it could not be had again is told, and no reason to hold the frontier.
             return settled(key, history);
         }

@@ -89,7 +89,8 @@ use self::{
 use crate::{
     Applied, Claim, Claimed, Close, Closed, Columns, Commit, Counts, Download, DownloadNote, ErrorKind,
     ExceptionFilter, FollowStore, Followed, Known, LedgerEntry, LedgerLine, Misderived, Mode, Outlook, Page, Plan,
-    Result, RunEnd, RunStart, ShareAsk, Store, StoreError, StoredRow, StreamRow, Tidings, WorkerRow, rules::Rest,
+    Result, RunEnd, RunStart, ShareAsk, Store, StoreError, StoredRow, StreamRow, Tidings, Wanted, WorkerRow,
+    rules::Rest,
 };
 
 pub struct PostgresStore {
@@ -142,10 +143,16 @@ impl PostgresStore {
         let doing = "claiming segments";
         let now = self.lease_time(claim.now);
         // Whoever plays with time wants to see every lease that ended.
-        let abandoned = if now.is_some() { Abandoned::LookedFor } else { self.glances.next() };
+        let abandoned = match claim.wanted {
+            Wanted::Due => Abandoned::Passed,
+            _ if now.is_some() => Abandoned::LookedFor,
+            _ => self.glances.next(),
+        };
         let (seat, db) = self.to_write(doing).await?;
         let handed = seat.run(doing, claim::claim(&db, &claim, now, abandoned)).await?;
-        self.glances.note(&handed, claim.limit);
+        if claim.wanted != Wanted::Due {
+            self.glances.note(&handed, claim.limit);
+        }
         Ok(handed.segments)
     }
 

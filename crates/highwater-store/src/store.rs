@@ -166,12 +166,14 @@ pub struct Claim<'a> {
     pub now: Timestamp,
 }
 
-/// Which segments are handed out. Retries that are due and what was abandoned always are.
+/// Which segments are handed out. Retries that are due always are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     Anything,
-    /// Of what nobody has begun only the catch-up.
+    /// What was abandoned; of what nobody has begun only the catch-up.
     New,
+    /// Nothing else.
+    Due,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -76,6 +76,11 @@ impl Ready {
         self.new.is_empty() && self.retries.is_empty()
     }
 
+    /// There is enough to do, and none of it is urgent.
+    pub(super) fn has_only_backfill(&self) -> bool {
+        self.retries.is_empty() && !self.is_empty()
+    }
+
     pub(super) fn clear(&mut self) {
         *self = Ready::new();
     }

@@ -13,7 +13,7 @@ use highwater_core::{
 use highwater_sources::{Discovered, Renewal, Roll, Unlisted};
 use highwater_store::{Claimed, Commit, ExceptionFilter, Known, Page};
 
-use super::Prepared;
+use super::claiming::Prepared;
 use crate::{
     EngineError,
     error::Result,

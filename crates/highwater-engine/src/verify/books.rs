@@ -20,10 +20,13 @@ const LOOKS: u32 = 3;
 pub(super) async fn audit(engine: &Engine, spec: &StreamSpec, verdict: &mut StreamVerdict) -> Result<Exceptions> {
     let exceptions = read_exceptions(engine, spec).await?;
     let segments = audit_segments(engine, spec, verdict).await?;
+    let sealed = segments.iter().filter(|segment| segment.status == SegmentStatus::Sealed);
+    verdict.sealed = sealed.map(|segment| segment.span).collect();
     match spec.density {
         Density::Dense => {
             let walk = Walk { engine, spec, segments: &segments, exceptions: &exceptions };
             walk.audit(verdict).await?;
+            walk.audit_exceptions(verdict);
         }
         Density::Named(_) => List { engine, spec, segments: &segments }.audit(verdict).await?,
         Density::Sparse | Density::Snapshot(_) => {}
@@ -157,6 +160,18 @@ impl Walk<'_> {
         }
         self.audit_gap(Span::new(next, span.end()), verdict).await?;
         self.audit_count(verdict).await
+    }
+
+    /// Each is about a position that was planned.
+    fn audit_exceptions(&self, verdict: &mut StreamVerdict) {
+        let origin = verdict.status.origin;
+        let is_planned = |key: &&Key| key.number().is_some_and(|position| Position(position) >= origin);
+        let end = self.segments.last().map_or(origin, |segment| segment.span.end());
+        // What was planned since the segments were read may have exceptions as well; those were read before.
+        let is_within = |key: &&Key| is_planned(key) && key.number().is_some_and(|position| Position(position) < end);
+        for key in self.exceptions.keys().filter(|key| !is_within(key)) {
+            verdict.book_errors.push(format!("{key} has an exception and lies outside of what is mirrored"));
+        }
     }
 
     /// Rows that a live feed has told of and nobody has planned yet.

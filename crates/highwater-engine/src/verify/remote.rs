@@ -133,7 +133,8 @@ async fn keys_at(engine: &Engine, spec: &StreamSpec, places: Vec<Key>) -> Result
 
 /// What is wrong with a key, unless a second look at the store shows that it has changed meanwhile.
 enum Doubt {
-    Missing,
+    /// There is an explanation of why it is not stored.
+    Explained(ExceptionState),
     Differs(Record),
 }
 
@@ -152,7 +153,8 @@ fn judge(
         (Fetched::Delayed { .. }, Some(_)) => verdict.moved += 1,
         (Fetched::Found(_) | Fetched::Delayed { .. }, None) => {
             // Without a row and without an exception the books have named it already.
-            return (exceptions.get(key) == Some(&ExceptionState::Missing)).then_some(Doubt::Missing);
+            let final_state = exceptions.get(key).filter(|state| is_final(**state));
+            return final_state.map(|state| Doubt::Explained(*state));
         }
         (Fetched::Absent, Some(_)) => verdict.vanished += 1,
         (Fetched::Absent | Fetched::Unchanged | Fetched::Excluded { .. } | Fetched::Skipped, _) => {}
@@ -178,6 +180,11 @@ fn judge_pair(spec: &StreamSpec, verdict: &mut StreamVerdict, record: Record, ro
     None
 }
 
+/// Nobody looks at the key again.
+fn is_final(state: ExceptionState) -> bool {
+    matches!(state, ExceptionState::Missing | ExceptionState::Excluded)
+}
+
 /// Looks at the store again, and tells only what is still so.
 async fn confirm(
     engine: &Engine,
@@ -187,9 +194,9 @@ async fn confirm(
     doubt: Doubt,
 ) -> Result<()> {
     match doubt {
-        Doubt::Missing => {
-            if again::state(engine, spec, &key).await? == (Some(ExceptionState::Missing), false) {
-                verdict.found(key, FindingKind::Differs, "confirmed missing, but the remote has it now");
+        Doubt::Explained(state) => {
+            if again::state(engine, spec, &key).await? == (Some(state), false) {
+                verdict.found(key, FindingKind::Differs, format!("confirmed {state}, but the remote has it now"));
             }
         }
         Doubt::Differs(record) => {

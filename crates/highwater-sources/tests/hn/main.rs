@@ -295,7 +295,7 @@ async fn once_stopped_keys_are_skipped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_probe_takes_any_sound_answer_also_in_an_outage() {
+async fn a_probe_takes_any_sound_answer_about_its_key_also_in_an_outage() {
     let answers = [
         ("/v0/item/1.json", 200, "null"),
         ("/v0/item/2.json", 200, "{\"id\":3}"),
@@ -307,7 +307,7 @@ async fn a_probe_takes_any_sound_answer_also_in_an_outage() {
     let until = world.hn.gateway().clock().moment() + Duration::from_secs(3600);
     world.hn.gateway().pause(until, PauseReason::Outage);
     assert_eq!(world.probe(Some(1)).await, Ok(()));
-    assert_eq!(world.probe(Some(2)).await, Ok(()));
+    assert_eq!(world.probe(Some(2)).await, Err(FailureKind::WrongIdentity));
     assert_eq!(world.probe(Some(3)).await, Err(FailureKind::Server));
     assert_eq!(world.probe(Some(4)).await, Err(FailureKind::Malformed));
     assert_eq!(world.probe(None).await, Ok(()));

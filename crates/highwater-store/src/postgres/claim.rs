@@ -101,6 +101,7 @@ pub(super) async fn claim(db: &Db, claim: &Claim<'_>, now: Option<Timestamp>, ab
 }
 
 /// What could be taken, locked: others pass it over until this claim is done.
+#[derive(Default)]
 struct Found {
     due: Vec<SegmentRow>,
     expired: Vec<SegmentRow>,
@@ -123,10 +124,14 @@ impl Found {
                 Abandoned::Passed => Ok(Vec::new()),
             }
         };
+        if claim.wanted == Wanted::Due {
+            let due = candidates(db, claim, DUE, &when_due).await?;
+            return Ok(Found { due, ..Found::default() });
+        }
         let again = async {
             match claim.wanted {
                 Wanted::Anything => candidates(db, claim, AGAIN, &[]).await,
-                Wanted::New => Ok(Vec::new()),
+                Wanted::New | Wanted::Due => Ok(Vec::new()),
             }
         };
         let (due, expired, again, new) =

@@ -22,10 +22,14 @@ pub(super) fn claim(db: &Connection, claim: &Claim<'_>) -> Sql<Vec<Claimed>> {
     let expired = Timestamp::from_millis(claim.now.as_millis().saturating_sub(ttl));
     let mut claimed = Vec::new();
     let left = |claimed: &Vec<Claimed>| claim.limit.saturating_sub(u32::try_from(claimed.len()).unwrap_or(u32::MAX));
-    for (condition, time) in [(DUE, claim.now), (EXPIRED, expired)] {
-        for segment in candidates(db, claim, condition, time, left(&claimed))? {
-            claimed.push(take(db, claim, segment)?);
-        }
+    for segment in candidates(db, claim, DUE, claim.now, claim.limit)? {
+        claimed.push(take(db, claim, segment)?);
+    }
+    if claim.wanted == Wanted::Due {
+        return Ok(claimed);
+    }
+    for segment in candidates(db, claim, EXPIRED, expired, left(&claimed))? {
+        claimed.push(take(db, claim, segment)?);
     }
     for segment in pending(db, claim, left(&claimed))? {
         claimed.push(take(db, claim, segment)?);
@@ -40,7 +44,7 @@ fn pending(db: &Connection, claim: &Claim<'_>, left: u32) -> Sql<Vec<SegmentRow>
     }
     let again = match claim.wanted {
         Wanted::Anything => candidates(db, claim, AGAIN, claim.now, left)?,
-        Wanted::New => Vec::new(),
+        Wanted::New | Wanted::Due => Vec::new(),
     };
     let new = candidates(db, claim, NEW, claim.now, left)?;
     let at_work = if again.is_empty() { None } else { Some(at_work(db, claim.stream)?) };

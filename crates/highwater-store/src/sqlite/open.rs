@@ -1,6 +1,8 @@
 //! Opening a database file: what is asked for, the settings of a connection, and the schema.
 
 use std::{
+    fs::File,
+    io::Read,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -97,7 +99,7 @@ const STATEMENTS_CACHED: usize = 64;
 /// The file behind `path`, so that two names of one file meet at one lock.
 pub(super) fn resolve(path: &Path) -> Result<PathBuf> {
     if let Ok(real) = path.canonicalize() {
-        return Ok(real);
+        return check_is_database(&real).map(|()| real);
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().ok_or_else(|| cannot_open(path, "names no file"))?;
@@ -106,6 +108,20 @@ pub(super) fn resolve(path: &Path) -> Result<PathBuf> {
         Err(error) => Err(cannot_open(path, "its folder cannot be reached").caused_by(error)),
     }
 }
+
+/// Before anything is made beside it. A file that is still empty, or shorter than what tells, is for SQLite to judge.
+fn check_is_database(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Err(cannot_open(path, "it is a folder"));
+    }
+    let mut begins = [0; MAGIC.len()];
+    // Whether it may be read is found out by opening it.
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut begins));
+    if read.is_ok() && begins != *MAGIC { Err(cannot_open(path, "it is not a SQLite database")) } else { Ok(()) }
+}
+
+/// How every SQLite file begins.
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 fn cannot_open(path: &Path, why: &str) -> StoreError {
     StoreError::new(ErrorKind::CannotOpen, format!("cannot open {}: {why}", path.display()))

@@ -4,7 +4,7 @@ use highwater_core::{DeadLetterPolicy, Position, Purpose, SegmentStatus, Verdict
 
 use super::scene::{Lab, Scene, TTL, at, span, verdict, worker};
 use super::{ITEMS, item};
-use crate::{Commit, ErrorKind};
+use crate::{Claimed, Commit, ErrorKind, Wanted};
 
 pub async fn a_late_commit_is_fenced_off(lab: Lab) {
     let scene = Scene::planned(lab, 1, 11, 10).await;
@@ -78,9 +78,13 @@ pub async fn due_retries_go_first_then_the_abandoned_then_the_lowest(lab: Lab) {
     let closed = scene.close(&waiting.lease, DeadLetterPolicy::Hold, at(0)).await.unwrap();
     assert_eq!(closed.status, SegmentStatus::RetryWait);
     scene.store().release(&[claimed[0].lease.clone(), claimed[1].lease.clone()]).await.unwrap();
-    let starts = |claimed: Vec<crate::Claimed>| claimed.iter().map(|c| c.span.start().0).collect::<Vec<_>>();
-    assert_eq!(starts(scene.claim("new", 3, at(70)).await), [30, 20, 0]);
-    assert_eq!(starts(scene.claim("new", 9, at(70)).await), [10]);
+    let starts = |claimed: &[Claimed]| claimed.iter().map(|c| c.span.start().0).collect::<Vec<_>>();
+    assert_eq!(scene.claim_of("new", 9, Wanted::Due, at(69)).await, []);
+    let due = scene.claim_of("new", 9, Wanted::Due, at(70)).await;
+    assert_eq!(starts(&due), [30], "neither what was abandoned nor what nobody has begun");
+    scene.store().release(&[due[0].lease.clone()]).await.unwrap();
+    assert_eq!(starts(&scene.claim("new", 3, at(70)).await), [30, 20, 0]);
+    assert_eq!(starts(&scene.claim("new", 9, at(70)).await), [10]);
 }
 
 pub async fn neither_what_is_new_nor_what_is_looked_at_again_waits_for_the_other(lab: Lab) {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use highwater_core::{Event, Exception, ExceptionState, Key, KeySet, StreamId, Timestamp};
-use highwater_engine::SyncRequest;
 use highwater_sources::Clock;
 use highwater_store::{ExceptionFilter, Page, Store};
 use serde_json::{Value as Json, json};
@@ -12,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     args::{DeadLetterVerb, Global},
     arrange::arrange,
-    commands::sync,
+    commands::sync::{self, Task},
     exit::{Exit, Trouble},
     out,
     settings::{Access, Settings},
@@ -81,14 +80,22 @@ async fn show(global: &Global, settings: &Settings, source: &str, key: &str) -> 
         if global.json {
             out::data(&json.to_string());
         } else if let Json::Object(fields) = json {
-            let text = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            fields.iter().for_each(|(name, value)| out::data(&format!("{name:<16} {}", text(value))));
+            fields.iter().for_each(|(name, value)| out::data(&format!("{name:<16} {}", shown(name, value))));
         }
         return Ok(Exit::Complete);
     }
     Err(Trouble::new(Exit::Failed, format!("{source} has no exception for key {key}"))
         .hint("it is stored, or was never tried; 'highwater dead-letters list' shows the dead letters")
         .into())
+}
+
+/// Times as people read them; their names end alike.
+fn shown(name: &str, value: &Json) -> String {
+    match (value, value.as_i64()) {
+        (Json::Null, _) => "-".into(),
+        (_, Some(at)) if name.ends_with("_at") => out::time(Timestamp::from_millis(at)),
+        (value, _) => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
+    }
 }
 
 async fn find(
@@ -138,10 +145,15 @@ async fn replay(
     let keys: Vec<Key> = keys.iter().map(|key| Key::from(key.as_str())).collect();
     let chosen = (!keys.is_empty()).then_some(keys.as_slice());
     let now = Clock::system().now();
-    let streams = streams(&*store, source).await?;
-    let mut replayed = 0;
-    for stream in &streams {
-        replayed += store.replay(stream, chosen, now).await?;
+    let (mut streams, mut replayed) = (streams(&*store, source).await?, 0);
+    for stream in std::mem::take(&mut streams) {
+        let revived = store.replay(&stream, chosen, now).await?;
+        replayed += revived;
+        streams.extend((revived > 0).then_some(stream));
+    }
+    if replayed == 0 && chosen.is_some() {
+        let message = format!("{} has no dead letter for {}", source.unwrap_or("the store"), shown_keys(&keys));
+        return Err(Trouble::new(Exit::Failed, message).hint("'highwater dead-letters list' shows them all").into());
     }
     let ends_here = !at_once || replayed == 0;
     if global.json && ends_here {
@@ -156,13 +168,18 @@ async fn replay(
     let work = async {
         arrange(global, settings, &*store, &stop).await?;
         let mut reports = Vec::new();
-        for stream in &streams {
-            let source = settings.config.source(stream.source.as_str())?;
-            let request = SyncRequest::default();
-            reports.extend(sync::sync_source(global, settings, source, store.clone(), &request, &stop).await?);
+        for of_source in streams.chunk_by(|one, other| one.source == other.source) {
+            let source = settings.config.source(of_source[0].source.as_str())?;
+            let task = Task::Retries(of_source);
+            reports.extend(sync::sync_source(global, settings, source, store.clone(), task, &stop).await?);
         }
         anyhow::Ok(reports)
     };
     let (reports, signal) = signals.guard(&stop, work).await;
-    sync::conclude(global, reports, signal)
+    sync::conclude(global, reports, signal, json!({ "replayed": replayed }))
+}
+
+fn shown_keys(keys: &[Key]) -> String {
+    let keys: Vec<String> = keys.iter().map(Key::to_string).collect();
+    keys.join(", ")
 }

@@ -4,8 +4,8 @@ mod plan;
 
 use std::sync::Arc;
 
-use highwater_core::{ExceptionState, Position, Timestamp};
-use highwater_engine::{Ending, Force, Left, Range, SyncReport, SyncRequest};
+use highwater_core::{ExceptionState, Position, StreamId, Timestamp};
+use highwater_engine::{Ending, EngineError, Force, Left, Range, SyncReport, SyncRequest};
 use highwater_sources::Clock;
 use highwater_store::{ExceptionFilter, Page, Store};
 use serde_json::{Value as Json, json};
@@ -16,7 +16,7 @@ use crate::{
     args::{Global, SyncArgs},
     arrange::arrange,
     commands::status::{is_snapshot, place, stream_json},
-    config::SourceConfig,
+    config::{SourceConfig, SourceKind},
     exit::{Exit, Trouble},
     mailbox::{MailboxOf, how, left_alone, silent},
     out,
@@ -46,7 +46,7 @@ pub(super) async fn run(global: &Global, args: &SyncArgs) -> anyhow::Result<Exit
         let mut failed = Vec::new();
         for source in sources {
             if !stop.is_cancelled() {
-                match sync_source(global, &settings, source, store.clone(), &request, &stop).await {
+                match sync_source(global, &settings, source, store.clone(), Task::CatchUp(&request), &stop).await {
                     Ok(done) => reports.extend(done),
                     // The others are none the worse for it.
                     Err(error) => failed.push(error),
@@ -56,26 +56,28 @@ pub(super) async fn run(global: &Global, args: &SyncArgs) -> anyhow::Result<Exit
         (reports, failed)
     };
     let ((reports, mut failed), signal) = signals.guard(&stop, work).await;
-    let Some(last) = failed.pop() else { return conclude(global, Ok(reports), signal) };
+    let Some(last) = failed.pop() else { return conclude(global, Ok(reports), signal, json!({})) };
     if !reports.is_empty() {
-        print(global, &reports);
+        print(global, &reports, json!({}));
     }
     let worst = failed.iter().map(crate::complain).max();
-    match (conclude(global, Err(last), signal), worst) {
+    match (conclude(global, Err(last), signal, json!({})), worst) {
         (Ok(exit), Some(worst)) => Ok(exit.max(worst)),
         (ended, _) => ended,
     }
 }
 
-/// Prints what came of it. A run that was told to stop has stopped, also when it could not write down how.
+/// Prints what came of it, as JSON with `more`. A run that was told to stop has stopped, also when it could not write
+/// down how.
 pub(super) fn conclude(
     global: &Global,
     reports: anyhow::Result<Vec<SyncReport>>,
     signal: Option<Exit>,
+    more: Json,
 ) -> anyhow::Result<Exit> {
     match (reports, signal) {
         (Ok(reports), signal) => {
-            print(global, &reports);
+            print(global, &reports, more);
             Ok(exit_of(&reports, signal))
         }
         (Err(error), Some(signal)) => {
@@ -90,7 +92,8 @@ pub(super) fn chosen<'a>(settings: &'a Settings, names: &[String]) -> anyhow::Re
     if names.is_empty() {
         return Ok(settings.config.sources.iter().collect());
     }
-    names.iter().map(|name| Ok(settings.config.source(name)?)).collect()
+    let named = names.iter().enumerate().filter(|(at, name)| !names[..*at].contains(name));
+    named.map(|(_, name)| Ok(settings.config.source(name)?)).collect()
 }
 
 fn request(args: &SyncArgs, now: Timestamp) -> Result<SyncRequest, Trouble> {
@@ -123,13 +126,21 @@ fn check_range(sources: &[&SourceConfig], args: &SyncArgs) -> Result<(), Trouble
     }
 }
 
-/// One source, with progress on the side. Also what `dead-letters replay --now` does.
+/// What is to be done with a source.
+#[derive(Clone, Copy)]
+pub(super) enum Task<'a> {
+    CatchUp(&'a SyncRequest),
+    /// Fetch what was put back to work in these streams.
+    Retries(&'a [StreamId]),
+}
+
+/// One source, with progress on the side.
 pub(super) async fn sync_source(
     global: &Global,
     settings: &Settings,
     source: &SourceConfig,
     store: Arc<dyn Store>,
-    request: &SyncRequest,
+    task: Task<'_>,
     stop: &CancellationToken,
 ) -> anyhow::Result<Vec<SyncReport>> {
     let progress = Arc::new(Progress::default());
@@ -142,9 +153,15 @@ pub(super) async fn sync_source(
         mailbox.begin().await?;
     }
     let quiet = global.quiet || global.json;
+    let work = async {
+        match task {
+            Task::CatchUp(request) => engine.sync(request).await,
+            Task::Retries(streams) => engine.fetch_due(streams).await,
+        }
+    };
     let reports = tokio::select! {
         biased;
-        reports = engine.sync(request) => reports,
+        reports = work => reports,
         () = progress::draw(&progress, &engine, quiet) => unreachable!("drawing never ends"),
     };
     if !quiet {
@@ -153,11 +170,21 @@ pub(super) async fn sync_source(
     if let Some(mailbox) = &mailbox {
         mailbox.end(&reports).await?;
     }
-    let reports = reports?;
+    let reports = reports.map_err(|error| placed(source, error))?;
     if source.looker.is_some() && !quiet {
         name_exceptions(&*engine.store, &reports).await?;
     }
     Ok(reports)
+}
+
+/// Whoever cannot be reached is named.
+fn placed(source: &SourceConfig, error: EngineError) -> anyhow::Error {
+    let is_remote = matches!(error, EngineError::Remote(_));
+    let error = anyhow::Error::new(error);
+    match source.kind {
+        SourceKind::Hn if is_remote => error.context(format!("{} at {}", source.name, source.hn.base_url)),
+        _ => error,
+    }
 }
 
 /// Of a source of many streams: what exactly is not accounted for, a few of each.
@@ -189,10 +216,10 @@ fn exit_of(reports: &[SyncReport], signal: Option<Exit>) -> Exit {
     }
 }
 
-fn print(global: &Global, reports: &[SyncReport]) {
+fn print(global: &Global, reports: &[SyncReport], mut json: Json) {
     if global.json {
-        let sources: Vec<Json> = reports.iter().map(report_json).collect();
-        out::data(&json!({ "streams": sources }).to_string());
+        json["streams"] = reports.iter().map(report_json).collect();
+        out::data(&json.to_string());
     } else if !global.quiet {
         for report in reports {
             out::data(&if is_snapshot(&report.status) { line(report) } else { summary(report) });

@@ -69,6 +69,7 @@ fn dead_letters_hold_the_frontier_until_they_are_replayed() {
 
     let healthy = Sim::start(ITEMS, "none");
     home.configure(&healthy.url(), &limits("hold"));
+    home.run(&["dead-letters", "replay", "hn", "702"]).exits(1).complains(&["no dead letter for 702", "hint: "]);
     home.run(&["dead-letters", "replay", "hn", "701", "--now"]).exits(3);
     assert_eq!(listed(&home).iter().map(|(key, _)| *key).collect::<Vec<_>>(), [700, 1200, 1201, 1202]);
     home.run(&["dead-letters", "replay", "hn"]).exits(0);
@@ -100,4 +101,22 @@ fn dead_letters_may_be_passed_by_and_still_count() {
     home.run(&["dead-letters", "replay", "hn", "--now"]).exits(0);
     assert_eq!((home.status()["complete"].as_bool(), listed(&home).len()), (Some(true), 0));
     home.run(&["verify", "hn"]).exits(0);
+}
+
+#[test]
+fn a_replay_at_once_fetches_what_was_replayed_and_nothing_else() {
+    const BEGUN: u32 = 1000;
+    let sim = Sim::planned(ITEMS, PLAN);
+    let home = Home::new(&sim.url(), &limits("pass"));
+    home.run(&["sync", "hn", "--to", &BEGUN.to_string()]).exits(3);
+    assert_eq!(listed(&home).len(), 2);
+
+    let healthy = Sim::start(ITEMS, "none");
+    home.configure(&healthy.url(), &limits("pass"));
+    let replayed = home.run(&["dead-letters", "replay", "hn", "--now", "--json"]).exits(0).json();
+    let stream = &replayed["streams"][0];
+    assert_eq!((&replayed["replayed"], &stream["run"]["stored"]), (&2.into(), &2.into()), "{replayed}");
+    assert_eq!((healthy.item_requests(), stream["target"].as_u64()), (2, Some(u64::from(BEGUN) + 1)), "{replayed}");
+    home.run(&["sync", "hn"]).exits(0);
+    assert_mirrors(&home.database(), &healthy, 1, i64::from(ITEMS));
 }

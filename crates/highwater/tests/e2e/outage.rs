@@ -33,6 +33,25 @@ fn an_outage_of_everything_buries_nothing() {
     assert!(failed < 700, "{failed} requests went into an outage, which a pause should have kept few");
 }
 
+/// As a proxy that fails does: a sound answer to nobody's question.
+#[test]
+fn the_same_wrong_answer_to_every_question_buries_nothing() {
+    const LENGTH: Duration = Duration::from_secs(3);
+    let over: Mutex<Option<Deadline>> = Mutex::new(None);
+    let server = Server::start(move |asked, before| {
+        if before < 200 {
+            return well(asked, 1500);
+        }
+        let mut over = over.lock().unwrap();
+        let is_out = !over.get_or_insert_with(|| Deadline::after(LENGTH)).has_passed();
+        if is_out { Some(Reply::ok(r#"{"error":"try again later"}"#)) } else { well(asked, 1500) }
+    });
+    let home = Home::new(&server.url(), "rate = 1000\nattempts = 2");
+    let done = home.run(&["sync", "hn", "--json"]).exits(0).json();
+    assert_eq!((&done["streams"][0]["stored"], &done["streams"][0]["run"]["dead_letters"]), (&1500.into(), &0.into()));
+    assert!(server.hits().len() < 2500, "{} requests, most of which went into an outage", server.hits().len());
+}
+
 #[test]
 fn refusals_everywhere_are_retried_and_never_taken_for_bad_credentials() {
     let server = Server::start(|asked, _| match asked {
@@ -62,6 +81,37 @@ fn retry_after_silences_the_whole_account() {
     let silence = refused..refused + Duration::from_secs(2);
     let within = hits.iter().filter(|hit| silence.contains(&hit.arrived)).count();
     assert!(within < IN_FLIGHT, "{within} requests came in the two seconds, more than can have been on their way");
+}
+
+#[test]
+fn a_retry_that_is_due_does_not_wait_for_what_was_claimed_for_minutes() {
+    const ITEMS: i64 = 6000;
+    let failed = AtomicBool::new(false);
+    let server = Server::start(move |asked, _| match asked {
+        Some(5) if !failed.swap(true, Ordering::Relaxed) => Some(Reply::status(500)),
+        _ => well(asked, ITEMS),
+    });
+    let home = Home::new(&server.url(), "rate = 600\nsegment = 500");
+    home.run(&["sync", "hn"]).exits(0);
+    let asked: Vec<i64> = server.hits().iter().filter_map(|hit| hit.item).collect();
+    let again = asked.iter().rposition(|item| *item == 5).unwrap();
+    assert!(again < 3000, "it was tried again after {again} others, which is longer than any wait before a retry");
+}
+
+#[test]
+fn an_item_held_back_that_then_cannot_be_had_is_not_passed_over() {
+    let held_back = AtomicBool::new(true);
+    let server = Server::start(move |asked, _| match asked {
+        Some(7) if held_back.swap(false, Ordering::Relaxed) => {
+            Some(Reply::ok(r#"{"id":7,"type":"comment","by":"ann","text":"[delayed]","parent":1,"time":1700000000}"#))
+        }
+        Some(7) => Some(Reply::status(404)),
+        _ => well(asked, 20),
+    });
+    let home = Home::new(&server.url(), &format!("{FAST}\nattempts = 2\nretry_patience = \"2m\""));
+    home.run(&["sync", "hn"]).exits(3);
+    let letters = home.run(&["dead-letters", "list", "hn"]).exits(0);
+    assert!(letters.out.contains("hn/items 7  not_found"), "{}", letters.out);
 }
 
 #[test]

@@ -111,6 +111,18 @@ fn books_that_were_cooked_are_found_out() {
 
     let (copy, _) = damaged(&home, &["DELETE FROM ledger WHERE seq = 2"]);
     copy.run(&["ledger", "hn", "--verify"]).exits(3);
+
+    for lost in ["DELETE FROM ledger", "DELETE FROM ledger WHERE seq > 2", "UPDATE ledger SET source = 'other'"] {
+        let (_, proof) = damaged(&home, &[lost]);
+        assert!(proof["streams"][0]["book_errors"][0].as_str().unwrap().contains("no line of the ledger"), "{proof}");
+    }
+
+    let bogus = "INSERT INTO ingest_exceptions (source, stream, item_key, item_number, segment_id, state, attempts,
+        absences, first_seen_at, last_tried_at, reason)
+        SELECT source, stream, '99999', 99999, segment_id, state, 0, 3, first_seen_at, last_tried_at, reason
+        FROM ingest_exceptions";
+    let (_, proof) = damaged(&home, &[bogus]);
+    assert!(proof["streams"][0]["book_errors"][0].as_str().unwrap().contains("99999 has an exception"), "{proof}");
 }
 
 #[test]
