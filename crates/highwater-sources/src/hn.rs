@@ -44,6 +44,10 @@ pub struct Hn {
 }
 
 impl Hn {
+    /// The stream of items, and what its positions count.
+    pub const ITEMS: &str = streams::ITEMS_NAME;
+    pub const AXIS: &str = streams::AXIS;
+
     pub fn new(gateway: Gateway, decoding: Decoding) -> Self {
         Hn { gateway, streams: [streams::items(), streams::users()], decoding }
     }

@@ -10,6 +10,7 @@ mod units;
 
 use std::{
     env,
+    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
@@ -52,8 +53,11 @@ impl Config {
             return Config::parse("").map_err(Trouble::usage);
         };
         let text = std::fs::read_to_string(&path).map_err(|error| {
-            Trouble::usage(format!("cannot read the configuration {}: {error}", path.display()))
-                .hint("'highwater init' writes one")
+            let trouble = Trouble::usage(format!("cannot read the configuration {}: {error}", path.display()));
+            match error.kind() {
+                ErrorKind::NotFound => trouble.hint("'highwater init' writes one"),
+                _ => trouble,
+            }
         })?;
         let config = Config::parse(&text).map_err(|error| Trouble::usage(format!("{}: {error}", path.display())))?;
         Ok(Config { path: Some(path), ..config })
@@ -78,6 +82,7 @@ impl Config {
         let alerts = alerts::parse(root.section("alerts")?)?;
         root.finish()?;
         let sharding = Config::sharding(&sources)?;
+        Config::check_alone(&sources)?;
         Ok(Config {
             path: None,
             sharding,
@@ -106,6 +111,18 @@ impl Config {
             Some((other, _)) => Err(format!(
                 "sources.{other}.shards: differs from that of sources.{first}; mailboxes share a store, and so its shards"
             )),
+        }
+    }
+
+    /// There is one Hacker News, and its tables do not say whose an item is.
+    fn check_alone(sources: &[SourceConfig]) -> Result<(), String> {
+        let mut hn = sources.iter().filter(|source| source.kind == SourceKind::Hn).map(|source| &source.name);
+        match (hn.next(), hn.next()) {
+            (Some(first), Some(second)) => Err(format!(
+                "sources.{second}: a store holds one mirror of Hacker News, and sources.{first} is one; give the other a \
+                 configuration and a store of its own"
+            )),
+            _ => Ok(()),
         }
     }
 
@@ -181,11 +198,28 @@ mod tests {
     }
 
     #[test]
+    fn a_store_holds_one_hacker_news() {
+        let twice = error("[sources.hn]\nkind = 'hn'\n[sources.news]\nkind = 'hn'");
+        assert!(
+            twice.starts_with("sources.news: a store holds one mirror of Hacker News, and sources.hn is"),
+            "{twice}"
+        );
+    }
+
+    #[test]
     fn a_wrong_value_is_named_with_what_was_expected() {
         let rate = "[sources.hn]\nkind = 'hn'\n[sources.hn.limits]\nrate = 'fast'";
         assert_eq!(error(rate), "sources.hn.limits.rate: expected a number above 0 or \"unlimited\", found \"fast\"");
         let kind = "[sources.x]\nkind = 'gopher'";
-        assert!(error(kind).starts_with("sources.x.kind: \"gopher\" is not a"), "{}", error(kind));
+        assert_eq!(error(kind), "sources.x.kind: \"gopher\" is none of hn, gmail, looker");
+        let slip = "[sources.x]\nkind = 'gmali'";
+        assert!(error(slip).ends_with("is none of hn, gmail, looker; did you mean \"gmail\"?"), "{}", error(slip));
+        let large = "[sources.hn]\nkind = 'hn'\n[sources.hn.limits]\nin_flight = 99999999999";
+        assert_eq!(error(large), "sources.hn.limits.in_flight: 99999999999 is too large");
+        let stall = "[sources.hn]\nkind = 'hn'\n[sources.hn.limits]\nstall_timeout = '0s'";
+        assert_eq!(error(stall), "sources.hn.limits.stall_timeout: less than a second is too short");
+        let listen = error("[serve]\nlisten = 'localhost'");
+        assert!(listen.starts_with("serve.listen: expected an address and a port such as"), "{listen}");
         assert_eq!(error("[sources.x]"), "sources.x.kind is missing: one of hn, gmail, looker");
         assert!(error("[sources.X]\nkind='hn'").contains("is not a name"));
         assert!(error("[store]\nurl = 3").starts_with("store.url: expected a text"));

@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     let exit = runtime.block_on(commands::run(args)).unwrap_or_else(|error| complain(&error));
     // A write that hangs may not keep the process from ending; what it was to commit is fetched again.
     runtime.shutdown_timeout(HANGING_MAX);
-    exit.into()
+    out::end(exit).into()
 }
 
 /// How many threads decode and write: enough to have a few wait for the disk. Each keeps memory of its own, ten

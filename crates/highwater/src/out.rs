@@ -1,10 +1,23 @@
-//! Data to standard output, everything else to standard error. A reader that went away is not an error.
+//! Data to standard output, everything else to standard error. How a command ends does not depend on who listens.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    sync::OnceLock,
+};
+
+use crate::exit::Exit;
+
+/// Why nobody hears the data any more.
+static UNHEARD: OnceLock<io::Error> = OnceLock::new();
 
 pub(crate) fn data(text: &str) {
+    if UNHEARD.get().is_some() {
+        return;
+    }
     let mut out = io::stdout().lock();
-    finish(writeln!(out, "{text}").and_then(|()| out.flush()));
+    if let Err(error) = writeln!(out, "{text}").and_then(|()| out.flush()) {
+        UNHEARD.set(error).ok();
+    }
 }
 
 pub(crate) fn complain(text: &str) {
@@ -12,11 +25,15 @@ pub(crate) fn complain(text: &str) {
     writeln!(io::stderr().lock(), "{text}").ok();
 }
 
-/// `head` closes the pipe once it has seen enough; there is nobody left to print for.
-fn finish(written: io::Result<()>) {
-    if let Err(error) = written {
-        let code = if error.kind() == io::ErrorKind::BrokenPipe { 0 } else { 1 };
-        std::process::exit(code);
+/// How a command that came to `exit` ends. `head` closes the pipe once it has seen enough, which is no fault of anybody;
+/// a disk that is full keeps a result from whoever asked for it.
+pub(crate) fn end(exit: Exit) -> Exit {
+    match UNHEARD.get() {
+        Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            complain(&format!("error: cannot write to standard output: {error}"));
+            exit.max(Exit::Failed)
+        }
+        _ => exit,
     }
 }
 

@@ -6,13 +6,13 @@ use highwater_core::Observer;
 use highwater_engine::{
     Engine, EngineSettings, Entropy, LeaseTimes, LiveSettings, Patience, Process, RescanSettings, Sizes, World,
 };
-use highwater_sources::Clock;
-use highwater_store::{Blobs, Store};
+use highwater_sources::{Clock, Hn};
+use highwater_store::{Blobs, Store, StreamRow};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::Global,
-    config::{Config, LiveConfig, SourceConfig, parse_duration},
+    config::{Config, LiveConfig, SourceConfig, SourceKind, parse_duration},
     exit::Trouble,
     keyring::Keyring,
     location::{self, Location},
@@ -40,7 +40,7 @@ pub(crate) enum Access {
 
 impl Settings {
     pub(crate) fn load(global: &Global) -> Result<Self, Trouble> {
-        let config = Config::load(global.config.as_deref())?;
+        let config = Config::load(global.config().as_deref())?;
         let (store_url, store_schema) = match global.store_url() {
             Some(url) => (url, None),
             None => (config.store_url.clone(), config.store_schema.clone()),
@@ -63,7 +63,27 @@ impl Settings {
     }
 
     pub(crate) async fn open_store(&self, access: Access) -> anyhow::Result<Arc<dyn Store>> {
-        Ok(self.location()?.open(access, self.config.sharding).await?)
+        let store = self.location()?.open(access, self.config.sharding).await?;
+        if access == Access::Write {
+            self.check_names(&*store).await?;
+        }
+        Ok(store)
+    }
+
+    /// The items of a store are those of one source, by whatever name: under another, all of them would be taken for
+    /// fetched.
+    pub(crate) async fn check_names(&self, store: &dyn Store) -> anyhow::Result<()> {
+        let Some(hn) = self.config.sources.iter().find(|source| source.kind == SourceKind::Hn) else { return Ok(()) };
+        let is_items = |row: &StreamRow| row.axis == Hn::AXIS && row.id.stream.as_str() == Hn::ITEMS;
+        let streams = store.streams().await?;
+        match streams.iter().find(|row| is_items(row) && row.id.source != hn.name) {
+            None => Ok(()),
+            Some(StreamRow { id, .. }) => {
+                let store = self.store_shown();
+                let message = format!("{store} mirrors Hacker News as source '{}', not '{}'", id.source, hn.name);
+                Err(Trouble::usage(message).hint("name the source as the store does, or use another store").into())
+            }
+        }
     }
 
     /// The engine for a source, with the ways in and out that the caller gives it.

@@ -13,7 +13,8 @@ use super::{
 };
 use crate::{Density, Fetched, Following, NamedIn, Request, StreamPolicy, StreamSpec};
 
-const ITEMS_NAME: &str = "items";
+pub(super) const ITEMS_NAME: &str = "items";
+pub(super) const AXIS: &str = "id";
 const USERS_NAME: &str = "users";
 const ABSENCE: AbsenceRule =
     AbsenceRule { confirmations: 3, over: Duration::from_secs(5), reason: Pending::Null.as_str() };
@@ -74,7 +75,7 @@ impl Kind {
 pub(super) fn items() -> StreamSpec {
     StreamSpec {
         name: name(ITEMS_NAME),
-        axis: "id",
+        axis: AXIS,
         origin: Position(1),
         table: &ITEMS,
         density: Density::Dense,

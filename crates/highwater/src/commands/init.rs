@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::{
     args::{Global, InitArgs},
+    config::FILE_NAME,
     exit::{Exit, Trouble},
     out,
 };
@@ -20,8 +21,9 @@ pub(super) fn run(global: &Global, args: &InitArgs) -> anyhow::Result<Exit> {
     } else {
         options.create_new(true);
     }
-    let shown = args.path.display();
-    let mut file = options.open(&args.path).map_err(|error| match error.kind() {
+    let path = args.path.clone().or_else(|| global.config()).unwrap_or_else(|| FILE_NAME.into());
+    let shown = path.display();
+    let mut file = options.open(&path).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
             Trouble::usage(format!("{shown} exists already")).hint("--force overwrites it")
         }

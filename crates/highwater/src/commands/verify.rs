@@ -88,7 +88,10 @@ async fn verify_source(global: &Global, args: &VerifyArgs, settings: &Settings, 
         }
     };
     let (report, signal) = Signals::listen()?.guard(&stop, work).await;
-    let Some(report) = report? else { return Ok(signal.unwrap_or(Exit::Interrupted)) };
+    let Some(report) = report? else {
+        out::complain(&format!("{name}: stopped before the end; nothing is proven"));
+        return Ok(signal.unwrap_or(Exit::Interrupted));
+    };
     if global.json {
         out::data(&report_json(name, &report).to_string());
     } else if !global.quiet {

@@ -1,7 +1,8 @@
 //! Reads one section of the file key by key, and knows which keys nobody asked for.
 
-use std::{fmt::Display, str::FromStr, time::Duration};
+use std::{str::FromStr, time::Duration};
 
+use highwater_core::UnknownWord;
 use toml::{Table, Value};
 
 use super::units;
@@ -56,16 +57,21 @@ impl Reader {
     }
 
     /// A text that must be one of a few.
-    pub(super) fn word<T: FromStr<Err: Display>>(&mut self, key: &'static str) -> Result<Option<T>, String> {
+    pub(super) fn word<T: FromStr<Err = UnknownWord>>(&mut self, key: &'static str) -> Result<Option<T>, String> {
         let path = self.path_of(key);
-        let text = self.string(key)?;
-        text.map(|text| text.parse().map_err(|error| format!("{path}: {error}"))).transpose()
+        let unknown = |UnknownWord { text, known, .. }| {
+            let meant = nearest(&text, known).map_or(String::new(), |near| format!("; did you mean {near:?}?"));
+            format!("{path}: {text:?} is none of {}{meant}", known.join(", "))
+        };
+        self.string(key)?.map(|text| text.parse().map_err(unknown)).transpose()
     }
 
     pub(super) fn whole<T: TryFrom<i64>>(&mut self, key: &'static str) -> Result<Option<T>, String> {
-        self.read(key, "a whole number above 0", |value| {
-            value.as_integer().filter(|number| *number > 0).and_then(|number| T::try_from(number).ok())
-        })
+        let path = self.path_of(key);
+        let number =
+            self.read(key, "a whole number above 0", |value| value.as_integer().filter(|number| *number > 0))?;
+        let fitting = |number| T::try_from(number).map_err(|_| format!("{path}: {number} is too large"));
+        number.map(fitting).transpose()
     }
 
     pub(super) fn number(&mut self, key: &'static str) -> Result<Option<f64>, String> {
@@ -96,14 +102,17 @@ impl Reader {
     pub(super) fn finish(self) -> Result<(), String> {
         let Some(key) = self.table.keys().next() else { return Ok(()) };
         let path = self.path_of(key);
-        let near = self.known.iter().map(|known| (strsim::damerau_levenshtein(key, known), *known)).min();
-        match near {
-            Some((distance, known)) if distance <= 3 && distance < key.len() => {
-                Err(format!("unknown key '{path}'; did you mean '{known}'?"))
-            }
-            _ => Err(format!("unknown key '{path}'; known keys are {}", self.known.join(", "))),
+        match nearest(key, &self.known) {
+            Some(known) => Err(format!("unknown key '{path}'; did you mean '{known}'?")),
+            None => Err(format!("unknown key '{path}'; known keys are {}", self.known.join(", "))),
         }
     }
+}
+
+/// What was meant, if it is a slip away.
+fn nearest<'a>(text: &str, known: &[&'a str]) -> Option<&'a str> {
+    let (distance, known) = known.iter().map(|known| (strsim::damerau_levenshtein(text, known), *known)).min()?;
+    (distance <= 2 && distance < text.len()).then_some(known)
 }
 
 pub(super) fn positive(value: &Value) -> Option<f64> {

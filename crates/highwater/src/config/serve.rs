@@ -13,6 +13,8 @@ pub(crate) struct ServeConfig {
     pub(crate) hosts: Vec<String>,
 }
 
+const ADDRESS: &str = "an address and a port such as \"127.0.0.1:8722\"";
+
 impl Default for ServeConfig {
     fn default() -> Self {
         ServeConfig { listen: SocketAddr::from(([127, 0, 0, 1], 8722)), token_env: None, hosts: Vec::new() }
@@ -23,7 +25,7 @@ pub(super) fn parse(section: Option<Reader>) -> Result<ServeConfig, String> {
     let default = ServeConfig::default();
     let Some(mut serve) = section else { return Ok(default) };
     let parsed = ServeConfig {
-        listen: serve.word("listen")?.unwrap_or(default.listen),
+        listen: serve.read("listen", ADDRESS, |value| value.as_str()?.parse().ok())?.unwrap_or(default.listen),
         token_env: serve.string("token_env")?,
         hosts: serve.strings("hosts")?.unwrap_or_default(),
     };

@@ -155,9 +155,7 @@ fn parse_live(section: &mut Reader) -> Result<LiveConfig, String> {
         ("short_rescan_window", parsed.short_rescan_window),
         ("history_every", parsed.history_every),
     ] {
-        if time.is_some_and(|time| time < Duration::from_secs(1)) {
-            return Err(format!("{}: less than a second is too short", live.path_of(key)));
-        }
+        check_time(&live, key, time)?;
     }
     live.finish()?;
     Ok(parsed)
@@ -183,6 +181,7 @@ fn parse_limits(mut limits: Reader, kind: SourceKind) -> Result<Limits, String> 
         dead_letters: limits.word("dead_letters")?,
     };
     check_order(&limits, &parsed)?;
+    check_time(&limits, "stall_timeout", parsed.stall_timeout)?;
     check_size(&limits, "segment", parsed.segment, SEGMENT_MAX)?;
     let job_max = if kind == SourceKind::Gmail { gmail::JOB_MAX } else { JOB_MAX };
     check_size(&limits, "job", parsed.job.map(|job| job as u64), job_max)?;
@@ -204,6 +203,15 @@ const JOB_MAX: u64 = 1_000;
 fn check_size(reader: &Reader, key: &str, size: Option<u64>, max: u64) -> Result<(), String> {
     match size {
         Some(size) if size > max => Err(format!("{}: {size} is too large, at most {max}", reader.path_of(key))),
+        _ => Ok(()),
+    }
+}
+
+fn check_time(reader: &Reader, key: &str, time: Option<Duration>) -> Result<(), String> {
+    match time {
+        Some(time) if time < Duration::from_secs(1) => {
+            Err(format!("{}: less than a second is too short", reader.path_of(key)))
+        }
         _ => Ok(()),
     }
 }

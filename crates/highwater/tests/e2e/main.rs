@@ -12,6 +12,7 @@ mod lock;
 mod looker;
 mod mail;
 mod outage;
+mod pipes;
 mod planning;
 mod postgres;
 mod ranges;

@@ -43,6 +43,9 @@ fn bad_usage_is_refused_with_what_is_wrong() {
     home.run(&["simulate", "gmail", "--load", "x.jsonl"]).exits(2).complains(&["--load"]);
     home.run(&["simulate", "looker", "--faults", "penalty"]).exits(2).complains(&["penalty", "calm, storm or chaos"]);
     home.run(&["simulate", "looker", "--load", "x.jsonl"]).exits(2).complains(&["--load"]);
+    home.run(&["simulate", "hn", "--items", "0"]).exits(2).complains(&["--items"]);
+    home.run(&["simulate", "hn", "--items", "1000000000000"]).exits(2).complains(&["--items"]);
+    home.run(&["simulate", "hn", "--listen", "8733"]).exits(2).complains(&["127.0.0.1:8722"]);
     home.run(&["sync", "hn", "--config", "nowhere.toml"]).exits(2).complains(&["nowhere.toml"]);
     home.run(&["status"]).exits(2).complains(&["hint"]);
     assert!(!home.path("highwater.db").exists(), "what was refused leaves nothing behind");
@@ -76,13 +79,16 @@ fn a_database_from_the_future_is_left_alone() {
     }
     home.write("highwater.db", "this is no database, and no highwater should write over it");
     fs::remove_file(home.path("highwater.db-wal")).ok();
-    home.run(&["sync", "hn"]).exits(1).complains(&["not a SQLite database"]);
+    home.run(&["sync", "hn"]).exits(2).complains(&["not a SQLite database", "hint: check store.url"]);
+    home.run(&["sync", "hn", "--store", "sqlite:."]).exits(2).complains(&["it is a folder", "hint: check store.url"]);
 }
 
 #[test]
 fn a_remote_that_is_not_there_is_a_failure_with_a_hint() {
     let home = Home::new(NOWHERE, "retry_patience = \"1s\"");
-    home.run(&["sync", "hn"]).exits(1).complains(&["cannot be reached", "hint: check base_url"]);
+    home.run(&["sync", "hn"])
+        .exits(1)
+        .complains(&[&format!("hn at {NOWHERE}: the source cannot be reached"), "hint: check base_url"]);
     let outcome: String = home.database().one("SELECT outcome FROM ingest_runs");
     assert_eq!(outcome, "failed");
 }
@@ -142,8 +148,31 @@ fn the_store_is_where_the_flag_the_environment_or_the_file_says() {
     let mut command = elsewhere.command(&["status", "--json"]);
     command.env("HIGHWATER_CONFIG", "named.toml");
     assert_eq!(elsewhere.launch(command).wait().exits(0).json()["sources"][0]["streams"][0]["stored"], 20);
+    let mut command = elsewhere.command(&["ledger", "hm"]);
+    command.env("HIGHWATER_CONFIG", "");
+    elsewhere.launch(command).wait().exits(2).complains(&["known sources: hn"]);
     let plain = elsewhere.run(&["status", "--store", "sqlite:highwater.db"]).exits(0);
     assert!(plain.out.contains("hn/items: complete"), "{}", plain.out);
+}
+
+#[test]
+fn a_store_is_not_mistaken_for_that_of_another_source() {
+    let server = small();
+    let home = Home::new(&server.url(), FAST);
+    home.run(&["sync", "hn"]).exits(0);
+    let text = fs::read_to_string(home.path("highwater.toml")).unwrap().replace("sources.hn", "sources.news");
+    home.write("highwater.toml", &text);
+    for args in [&["sync", "news"][..], &["serve", "news", "--listen", "127.0.0.1:0"]] {
+        home.run(args).exits(2).complains(&["as source 'hn', not 'news'", "hint: name the source"]);
+    }
+}
+
+#[test]
+fn a_source_named_twice_is_synced_once() {
+    let server = small();
+    let home = Home::new(&server.url(), FAST);
+    let done = home.run(&["sync", "hn", "hn", "--json"]).exits(0).json();
+    assert_eq!(done["streams"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]
@@ -156,6 +185,8 @@ fn init_writes_a_configuration_once() {
     home.write("highwater.toml", "");
     home.run(&["init", "--force"]).exits(0);
     assert_eq!(fs::read_to_string(home.path("highwater.toml")).unwrap(), written);
+    home.run(&["init", "--config", "other.toml"]).exits(0);
+    assert_eq!(fs::read_to_string(home.path("other.toml")).unwrap(), written);
 }
 
 #[test]

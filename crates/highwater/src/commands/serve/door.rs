@@ -31,7 +31,10 @@ pub(super) async fn open(
             opened = location.attempt(Access::Write, settings.config.sharding) => opened,
         };
         let error = match opened {
-            Ok(store) => return Ok(Some(store)),
+            Ok(store) => {
+                settings.check_names(&*store).await?;
+                return Ok(Some(store));
+            }
             Err(error) if error.kind == ErrorKind::Unreachable => highwater_engine::describe(&error),
             Err(error) => return Err(location.trouble(&error).into()),
         };
