@@ -14,6 +14,8 @@ const CUT_EVERY: Duration = Duration::from_secs(1);
 const NOTED_EVERY: Duration = Duration::from_secs(10);
 /// A quota may have changed since.
 const LEARNED_LASTS: Duration = Duration::from_secs(3600);
+/// For no longer is a source left alone, whatever it says. What is noted to last longer was noted by a wrong clock.
+pub const SILENCE_MAX: Duration = Duration::from_secs(24 * 3600);
 /// A process that wants nothing keeps enough to show that it wants something again.
 const DEMAND_LEAST: f64 = 0.02;
 /// Never nothing at all: a rate of zero would have no next permit.
@@ -36,6 +38,13 @@ pub struct Account {
 pub struct Closed {
     pub until: Timestamp,
     pub reason: PauseReason,
+}
+
+impl Closed {
+    /// A minute is what clocks may differ by.
+    fn holds(self, now: Timestamp) -> bool {
+        now < self.until && self.until.since(now) <= SILENCE_MAX + Duration::from_secs(60)
+    }
 }
 
 /// A pause as it is told: in time that is left, because clocks of machines differ.
@@ -92,23 +101,27 @@ impl Account {
             self.cuts += 1;
             self.cut_at = Some(now);
         }
+        self.closed = self.closed.filter(|closed| closed.holds(now));
         if let Some(pause) = report.pause {
             let until = now + pause.left;
             if self.closed.is_none_or(|closed| closed.until < until) {
-                self.closed = Some(Closed { until, reason: pause.reason });
+                self.closed = Some(Closed { until, reason: pause.reason }).filter(|closed| closed.holds(now));
             }
         }
-        self.closed = self.closed.filter(|closed| now < closed.until);
         self.learned = report.learned.or(self.learned);
+    }
+
+    pub fn pause(&self, now: Timestamp) -> Option<Pause> {
+        let closed = self.closed.filter(|closed| closed.holds(now))?;
+        Some(Pause { left: closed.until.since(now), reason: closed.reason })
     }
 
     /// What a process with this report may do, beside the others.
     pub fn view(&self, report: &AccountReport, others: &[Sharer], now: Timestamp) -> AccountView {
-        let pause = self.closed.map(|closed| Pause { left: closed.until.since(now), reason: closed.reason });
         AccountView {
             share: share(report.demand, others),
             cuts: self.cuts,
-            pause,
+            pause: self.pause(now),
             learned: self.learned.filter(|_| self.heard_at.is_some_and(|at| now.since(at) <= LEARNED_LASTS)),
         }
     }

@@ -27,7 +27,7 @@ mod time;
 mod verdict;
 mod word;
 
-pub use account::{Account, AccountReport, AccountView, Closed, Pause, SHARE_LEAST, Sharer};
+pub use account::{Account, AccountReport, AccountView, Closed, Pause, SHARE_LEAST, SILENCE_MAX, Sharer};
 pub use alert::{
     AlertBook, AlertChange, AlertState, CatchupSignals, Condition, ControlSignals, ItemSignals, LiveSignals, OpenAlert,
     Severity, Signals,

@@ -10,7 +10,7 @@ mod seals;
 mod snapshot;
 
 use highwater_core::{ExceptionState, Key, Span, Timestamp};
-use highwater_sources::{Density, Following, StreamSpec};
+use highwater_sources::{Density, Following, News, StreamSpec};
 use highwater_store::{ChainCheck, Page};
 
 use crate::{Engine, StreamStatus, error::Result};
@@ -152,6 +152,9 @@ impl VerifyReport {
 
 impl Engine {
     pub async fn verify(&self, sample: Sample) -> Result<VerifyReport> {
+        // Who was asked for silence before asks no more than a sync does.
+        let pause = self.store.pause(&self.name, self.now()).await?;
+        self.source.gateway().adopt(1.0, News::None, pause);
         let verified = self.counted("verify", self.verify_all(sample)).await;
         self.source.sign_off().await;
         verified

@@ -69,7 +69,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    AccountView, BatchCounts, Exception, Key, KeySet, Lease, Position, Segment, SegmentId, SourceName, StreamId,
+    AccountView, BatchCounts, Exception, Key, KeySet, Lease, Pause, Position, Segment, SegmentId, SourceName, StreamId,
     Timestamp, Value, WorkerId,
     planted::{Bug, planted},
     schema::{SideTable, Table},
@@ -273,6 +273,11 @@ impl Store for PostgresStore {
     fn workers<'a>(&'a self, source: &'a SourceName, now: Timestamp) -> BoxFuture<'a, Result<Vec<WorkerRow>>> {
         let now = self.lease_time(now);
         transact!(self, to_read, "reading who is at work", |db| account::workers(db, source, now))
+    }
+
+    fn pause<'a>(&'a self, source: &'a SourceName, now: Timestamp) -> BoxFuture<'a, Result<Option<Pause>>> {
+        let now = self.lease_time(now);
+        transact!(self, to_read, "reading the state of the account", |db| account::pause(db, source, now))
     }
 
     fn begin_run<'a>(&'a self, run: &'a RunStart) -> BoxFuture<'a, Result<()>> {

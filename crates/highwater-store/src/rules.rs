@@ -14,6 +14,11 @@ mod settling;
 mod shares;
 mod windows;
 
+use std::time::Duration;
+
+/// For longer no key waits to be tried again.
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(48 * 3600);
+
 pub(crate) use alerting::alert_entry;
 pub(crate) use census::{Census, sealed_entry};
 pub(crate) use following::{TOLD, Then, is_outrun, then};

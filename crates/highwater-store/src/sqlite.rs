@@ -50,7 +50,7 @@ use std::{future::Future, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    AccountView, BatchCounts, Exception, Key, KeySet, Lease, Position, Segment, SegmentId, SourceName, StreamId,
+    AccountView, BatchCounts, Exception, Key, KeySet, Lease, Pause, Position, Segment, SegmentId, SourceName, StreamId,
     Timestamp, Value, WorkerId,
     planted::{Bug, planted},
     schema::{SideTable, Table},
@@ -261,6 +261,11 @@ impl Store for SqliteStore {
     fn workers<'a>(&'a self, source: &'a SourceName, now: Timestamp) -> BoxFuture<'a, Result<Vec<WorkerRow>>> {
         let source = source.clone();
         Box::pin(self.read("reading who is at work", move |db| account::workers(db, &source, now)))
+    }
+
+    fn pause<'a>(&'a self, source: &'a SourceName, now: Timestamp) -> BoxFuture<'a, Result<Option<Pause>>> {
+        let source = source.clone();
+        Box::pin(self.read("reading the state of the account", move |db| account::pause(db, &source, now)))
     }
 
     fn begin_run<'a>(&'a self, run: &'a RunStart) -> BoxFuture<'a, Result<()>> {

@@ -9,7 +9,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use highwater_core::{
     AccountReport, AccountView, BatchCounts, Body, DeadLetterPolicy, Downloads, Edit, Exception, ExceptionState, Key,
-    KeySet, Lease, Position, Purpose, Record, Segment, SegmentId, SegmentStatus, Settlement, SourceName, Span,
+    KeySet, Lease, Pause, Position, Purpose, Record, Segment, SegmentId, SegmentStatus, Settlement, SourceName, Span,
     StreamId, Timestamp, WorkerId, schema::Table,
 };
 
@@ -65,6 +65,10 @@ pub trait Store: LiveStore + FollowStore + MailboxStore {
     /// The processes alive on this source, the eldest first.
     fn workers<'a>(&'a self, source: &'a SourceName, now: Timestamp) -> BoxFuture<'a, Result<Vec<WorkerRow>>>;
 
+    /// For how long the account is to be left alone.
+    fn pause<'a>(&'a self, source: &'a SourceName, now: Timestamp) -> BoxFuture<'a, Result<Option<Pause>>>;
+
+    /// Also takes for due what waits for longer than anybody ever does: its time was set by a wrong clock.
     fn begin_run<'a>(&'a self, run: &'a RunStart) -> BoxFuture<'a, Result<()>>;
     /// Notes how a run ended, with a line in the ledger the first time.
     fn end_run<'a>(&'a self, run: &'a RunEnd) -> BoxFuture<'a, Result<()>>;

@@ -126,6 +126,7 @@ cases! { ($) store_suite
         the_last_content_outlives_its_item;
     exceptions:
         an_exception_lives_from_the_first_try_to_the_last
+        a_time_that_a_wrong_clock_set_is_not_waited_for
         dead_letters_come_back_to_life
         a_passed_dead_letter_is_replayed_behind_the_frontier
         the_outlook_tells_retries_from_the_unpublished;

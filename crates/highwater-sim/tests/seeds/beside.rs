@@ -7,8 +7,8 @@ use std::sync::{
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    AccountView, BatchCounts, Exception, Key, KeySet, Lease, Position, Segment, SegmentId, SegmentStatus, SourceName,
-    StreamId, Timestamp, Value, WorkerId, schema::Table,
+    AccountView, BatchCounts, Exception, Key, KeySet, Lease, Pause, Position, Segment, SegmentId, SegmentStatus,
+    SourceName, StreamId, Timestamp, Value, WorkerId, schema::Table,
 };
 use highwater_store::{
     Claim, Claimed, Close, Closed, Commit, Counts, Download, DownloadNote, ExceptionFilter, FollowStore, Known,
@@ -126,6 +126,7 @@ impl Store for Earlier {
         fn recount<'a>(&'a self, stream: &'a StreamId, table: &'static Table) -> ();
         fn share<'a>(&'a self, ask: &'a ShareAsk) -> AccountView;
         fn leave<'a>(&'a self, worker: &'a WorkerId) -> ();
+        fn pause<'a>(&'a self, source: &'a SourceName, now: Timestamp) -> Option<Pause>;
         fn workers<'a>(&'a self, source: &'a SourceName, now: Timestamp) -> Vec<WorkerRow>;
         fn begin_run<'a>(&'a self, run: &'a RunStart) -> ();
         fn end_run<'a>(&'a self, run: &'a RunEnd) -> ();

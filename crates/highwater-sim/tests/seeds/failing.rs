@@ -7,7 +7,7 @@ use std::sync::{
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
-    AccountView, BatchCounts, Exception, Failure, FailureKind, Key, KeySet, Lease, Position, Segment, SegmentId,
+    AccountView, BatchCounts, Exception, Failure, FailureKind, Key, KeySet, Lease, Pause, Position, Segment, SegmentId,
     SourceName, StreamId, Timestamp, WorkerId, schema::Table,
 };
 use highwater_sources::{Request, Response, Transport};
@@ -114,6 +114,7 @@ impl Store for FailingStore {
         fn recount<'a>(&'a self, stream: &'a StreamId, table: &'static Table) -> ();
         fn share<'a>(&'a self, ask: &'a ShareAsk) -> AccountView;
         fn leave<'a>(&'a self, worker: &'a WorkerId) -> ();
+        fn pause<'a>(&'a self, source: &'a SourceName, now: Timestamp) -> Option<Pause>;
         fn workers<'a>(&'a self, source: &'a SourceName, now: Timestamp) -> Vec<WorkerRow>;
         fn begin_run<'a>(&'a self, run: &'a RunStart) -> ();
         fn end_run<'a>(&'a self, run: &'a RunEnd) -> ();

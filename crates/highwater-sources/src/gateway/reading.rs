@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use highwater_core::Timestamp;
+use highwater_core::{SILENCE_MAX, Timestamp};
 use http::{HeaderMap, StatusCode, header};
 
 use crate::Response;
@@ -22,7 +22,7 @@ pub enum Reading {
 
 /// 429, and 503 if it says when to come back.
 pub fn read_status(response: &Response, now: Timestamp) -> Reading {
-    let retry_after = || retry_after(&response.headers, now);
+    let retry_after = || retry_after(&response.headers, now).map(|wait| wait.min(SILENCE_MAX));
     match response.status {
         StatusCode::TOO_MANY_REQUESTS => Reading::Throttled { retry_after: retry_after() },
         StatusCode::SERVICE_UNAVAILABLE => match retry_after() {
@@ -40,7 +40,6 @@ fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
     let (seconds, part) = text.split_once('.').unwrap_or((text, "0"));
     if is_number(seconds) && is_number(part) {
-        // More seconds than fit are as good as for ever.
         let seconds = seconds.parse().unwrap_or(u64::MAX);
         let begun = u64::from(part.bytes().any(|digit| digit != b'0'));
         return Some(Duration::from_secs(seconds.saturating_add(begun)));

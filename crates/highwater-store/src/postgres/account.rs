@@ -3,7 +3,7 @@
 
 use futures_util::future::{try_join, try_join3};
 use highwater_core::{
-    Account, AccountView, Closed, Sharer, SourceName, Timestamp, WorkerId,
+    Account, AccountView, Closed, Pause, Sharer, SourceName, Timestamp, WorkerId,
     throttle::{Learned, PauseReason},
 };
 use tokio_postgres::{Row, types::Type};
@@ -56,6 +56,12 @@ pub(super) async fn workers(db: &Db, source: &SourceName, now: Option<Timestamp>
     rows.iter().map(worker_of).collect()
 }
 
+pub(super) async fn pause(db: &Db, source: &SourceName, now: Option<Timestamp>) -> Sql<Option<Pause>> {
+    let ((), found) = try_join(db.begin(), read(db, source, now, "")).await?;
+    db.commit().await?;
+    Ok(found.and_then(|(account, now)| account.pause(now)))
+}
+
 fn worker_of(row: &Row) -> Sql<WorkerRow> {
     Ok(WorkerRow {
         worker: WorkerId::new(row.try_get(0)?),
@@ -76,14 +82,21 @@ async fn make(db: &Db, source: &SourceName) -> Sql<u64> {
 
 /// The account, which nobody else changes until the end of the transaction, and the time after that wait.
 async fn lock(db: &Db, source: &SourceName, now: Option<Timestamp>) -> Sql<(Account, Timestamp)> {
-    let select = "SELECT rate, ceiling, cuts, cut_at, gate_until, gate_reason, updated_at
-                  FROM ingest_accounts WHERE source = $1 FOR NO KEY UPDATE";
+    let found = read(db, source, now, "FOR NO KEY UPDATE").await?;
+    Ok(found.expect("its row was made before it is locked"))
+}
+
+async fn read(db: &Db, source: &SourceName, now: Option<Timestamp>, lock: &str) -> Sql<Option<(Account, Timestamp)>> {
+    let select = format!(
+        "SELECT rate, ceiling, cuts, cut_at, gate_until, gate_reason, updated_at
+         FROM ingest_accounts WHERE source = $1 {lock}"
+    );
     let name = source.as_str();
     let params = [(&name as _, Type::TEXT)];
     let clock = [(&now.map(Time) as _, Type::TIMESTAMPTZ)];
     let (rows, times) =
-        try_join(db.query(select, &params), db.query("SELECT COALESCE($1, clock_timestamp())", &clock)).await?;
-    Ok((account_of(&rows[0])?, time_at(&times[0], 0)?))
+        try_join(db.query(&select, &params), db.query("SELECT COALESCE($1, clock_timestamp())", &clock)).await?;
+    rows.first().map(|row| Ok((account_of(row)?, time_at(&times[0], 0)?))).transpose()
 }
 
 fn account_of(row: &Row) -> Sql<Account> {

@@ -10,7 +10,7 @@ use super::{
     ledger,
     link::Db,
 };
-use crate::{Download, DownloadNote, RunEnd, RunOutcome, RunStart};
+use crate::{Download, DownloadNote, RunEnd, RunOutcome, RunStart, rules::WAIT_MAX};
 
 pub(super) async fn begin(db: &Db, run: &RunStart) -> Sql<()> {
     let insert = "INSERT INTO ingest_runs (run_id, source, command, started_at, worker_count, outcome)
@@ -23,7 +23,23 @@ pub(super) async fn begin(db: &Db, run: &RunStart) -> Sql<()> {
         (&i64::from(run.workers) as _, Type::INT8),
         (&RunOutcome::Running.as_str() as _, Type::TEXT),
     ];
-    try_join3(db.begin(), db.execute(insert, &params), db.commit()).await?;
+    try_join3(db.begin(), db.execute(insert, &params), wake_the_late(db, run)).await?;
+    db.commit().await
+}
+
+async fn wake_the_late(db: &Db, run: &RunStart) -> Sql<()> {
+    for (table, waits) in [("ingest_segments", "status"), ("ingest_exceptions", "state")] {
+        let update = format!(
+            "UPDATE {table} SET next_retry_at = $2
+             WHERE source = $1 AND {waits} = 'retry_wait' AND next_retry_at > $2 + $3 * interval '1 millisecond'"
+        );
+        let params = [
+            (&run.source.as_str() as _, Type::TEXT),
+            (&Time(run.at) as _, Type::TIMESTAMPTZ),
+            (&(WAIT_MAX.as_secs_f64() * 1e3) as _, Type::FLOAT8),
+        ];
+        db.execute(&update, &params).await?;
+    }
     Ok(())
 }
 

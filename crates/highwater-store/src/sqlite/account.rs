@@ -2,7 +2,7 @@
 //! what it knows outlives it.
 
 use highwater_core::{
-    Account, AccountView, Closed, SourceName, Timestamp, WorkerId,
+    Account, AccountView, Closed, Pause, SourceName, Timestamp, WorkerId,
     throttle::{Learned, PauseReason},
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -49,6 +49,10 @@ pub(super) fn workers(db: &Connection, source: &SourceName, now: Timestamp) -> S
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn pause(db: &Connection, source: &SourceName, now: Timestamp) -> Sql<Option<Pause>> {
+    Ok(read(db, source)?.and_then(|account| account.pause(now)))
 }
 
 fn dead_before(now: Timestamp) -> i64 {

@@ -4,7 +4,7 @@ use highwater_core::{SourceName, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{error::Sql, session::Session};
-use crate::{Download, DownloadNote, RunEnd, RunOutcome, RunStart};
+use crate::{Download, DownloadNote, RunEnd, RunOutcome, RunStart, rules::WAIT_MAX};
 
 pub(super) fn begin(db: &Connection, run: &RunStart) -> Sql<()> {
     db.execute(
@@ -19,6 +19,20 @@ pub(super) fn begin(db: &Connection, run: &RunStart) -> Sql<()> {
             RunOutcome::Running.as_str()
         ],
     )?;
+    wake_the_late(db, run)
+}
+
+fn wake_the_late(db: &Connection, run: &RunStart) -> Sql<()> {
+    let wait = i64::try_from(WAIT_MAX.as_millis()).unwrap_or(i64::MAX);
+    for (table, waits) in [("ingest_segments", "status"), ("ingest_exceptions", "state")] {
+        db.execute(
+            &format!(
+                "UPDATE {table} SET next_retry_at = ?2
+                 WHERE source = ?1 AND {waits} = 'retry_wait' AND next_retry_at > ?2 + ?3"
+            ),
+            params![run.source.as_str(), run.at.as_millis(), wait],
+        )?;
+    }
     Ok(())
 }
 

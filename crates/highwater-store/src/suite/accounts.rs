@@ -33,6 +33,10 @@ pub async fn a_closed_gate_outlives_the_process(lab: Lab) {
     share(&scene, "first", closed, at(0)).await;
     let view = share(&scene, "second", BUSY, at(20)).await;
     assert_eq!(view.pause, Some(Pause { left: Duration::from_secs(40), ..pause }));
+    let told = async |now| scene.store().pause(&scene.stream.source, now).await.unwrap();
+    assert_eq!(told(at(20)).await, view.pause, "also to who only reads");
+    assert_eq!(told(at(60)).await, None);
+    assert_eq!(told(at(-1_000_000)).await, None, "no source is left alone for so long");
     assert_eq!((view.cuts, view.learned), (1, Some(learned)));
     assert_eq!(share(&scene, "second", BUSY, at(60)).await.pause, None);
 }

@@ -4,6 +4,7 @@ use highwater_core::{DeadLetterPolicy, ExceptionState, History, Key, Position, S
 
 use super::item;
 use super::scene::{Lab, Scene, at, verdict};
+use crate::RunStart;
 
 pub async fn an_exception_lives_from_the_first_try_to_the_last(lab: Lab) {
     let scene = Scene::planned(lab, 0, 10, 10).await;
@@ -31,6 +32,24 @@ pub async fn an_exception_lives_from_the_first_try_to_the_last(lab: Lab) {
     assert_eq!(scene.exceptions().await, []);
     let missing = r#"KEY_MISSING {"absences":3,"attempts":2,"key":"4","reason":"null","stream":"items"}"#;
     assert_eq!(scene.ledger_events().await, [missing]);
+}
+
+pub async fn a_time_that_a_wrong_clock_set_is_not_waited_for(lab: Lab) {
+    let scene = Scene::planned(lab, 0, 10, 10).await;
+    let claimed = scene.claim_one(at(0)).await;
+    scene.store_all_but(&claimed, &[3, 4], at(0)).await;
+    let (years, minutes) = (at(60_000_000), at(600));
+    let waiting = vec![verdict(3, Verdict::Retry { at: years }), verdict(4, Verdict::Retry { at: years })];
+    scene.commit(&claimed.lease, vec![], waiting, at(0)).await.unwrap();
+    scene.commit(&claimed.lease, vec![], vec![verdict(4, Verdict::Retry { at: minutes })], at(0)).await.unwrap();
+    scene.close(&claimed.lease, DeadLetterPolicy::Hold, at(0)).await.unwrap();
+    let source = scene.stream.source.clone();
+    let run = RunStart { id: "run".into(), source, command: "sync", workers: 1, at: at(5) };
+    scene.store().begin_run(&run).await.unwrap();
+    let due: Vec<_> = scene.exceptions().await.into_iter().map(|one| one.next_retry_at.unwrap()).collect();
+    assert_eq!(due, [at(5), minutes]);
+    let again = scene.claim("worker", 1, minutes).await;
+    assert_eq!(again[0].due.len(), 2);
 }
 
 pub async fn dead_letters_come_back_to_life(lab: Lab) {
