@@ -105,6 +105,7 @@ impl Looker {
                 let walked = self.walk::<Whole>(path, call).await?;
                 walked.unlisted.into_iter().for_each(|one| census.leave_out(&one.part, one.failure));
                 walked.rows.into_iter().for_each(|one| census.add_body(one.key, one.body));
+                walked.earlier.into_iter().for_each(|one| census.add_stray(one.key));
             }
             List::Looks => self.looks(&mut census, call).await?,
             List::Explores => self.explores(&mut census, call).await?,
@@ -129,7 +130,8 @@ impl Looker {
         if let (List::PagesAndTrash { .. }, Some(live)) = (kind.list, census.sections.first().cloned()) {
             let beyond = self.walk_from::<Listed>(&format!("{}fields=id&", live.path), live.ids.len(), call).await?;
             beyond.unlisted.into_iter().for_each(|one| census.leave_out(&one.part, one.failure));
-            beyond.rows.into_iter().filter(|one| kind.admits(&one.key)).for_each(|one| census.add_stray(one.key));
+            let shown = beyond.rows.into_iter().chain(beyond.earlier);
+            shown.filter(|one| kind.admits(&one.key)).for_each(|one| census.add_stray(one.key));
         }
         let mut known = self.strays.lock().expect("no code panics while it holds this lock");
         known.remove(kind.name).unwrap_or_default().into_iter().for_each(|key| census.add_stray(key));
