@@ -17,6 +17,8 @@ const WALKS_MAX: u32 = 3;
 const SMALLER: usize = 8;
 /// A list with more rows that fail is one that fails, and so is one that begins with two of them.
 const BAD_ROWS_MAX: usize = 10;
+/// Where rows are hidden or many were added, some pages in a row show nothing new.
+const STALE_PAGES_MAX: u32 = 10;
 
 /// A row of a list that is walked.
 pub(super) trait Step: Sized {
@@ -56,6 +58,7 @@ struct Walk<T> {
     limit: usize,
     /// The next page is asked to show the last row again.
     overlaps: bool,
+    stale_pages: u32,
     /// The page before, and the keys of its rows.
     before: Option<(Ask, Vec<Option<Key>>)>,
     /// Rows are not where they were when it began, and some of them may have been missed.
@@ -125,8 +128,13 @@ impl Looker {
                 let again = self.page_of::<T>(path, *before, &QUICK_RETRIES, call).await?;
                 walk.has_moved |= keys_of(&again) != *shown;
             }
-            if walk.add(page, ask) == Course::End {
-                return Ok(());
+            match walk.add(page, ask) {
+                Course::End => return Ok(()),
+                Course::Onward if walk.stale_pages < STALE_PAGES_MAX => {}
+                Course::Onward => {
+                    walk.give_up(path);
+                    return Ok(());
+                }
             }
         }
         Ok(())
@@ -159,6 +167,7 @@ impl<T: Step> Walk<T> {
             position: start,
             limit: PAGE,
             overlaps: false,
+            stale_pages: 0,
             before: None,
             has_moved: false,
         }
@@ -174,13 +183,14 @@ impl<T: Step> Walk<T> {
             self.has_moved |= ask.overlaps;
             return Course::End;
         }
-        let (length, known) = (page.len(), self.known(&page, ask));
+        let (length, count, known) = (page.len(), self.count, self.known(&page, ask));
         self.has_moved |= known.is_none();
         let is_last_again = length == 1 && ask.overlaps && known == Some(self.last());
         self.before = Some((ask, keys_of(&page)));
         for row in page.into_iter().skip(known.map_or(0, |known| known.len())) {
             self.take(row);
         }
+        self.stale_pages = if self.count > count { 0 } else { self.stale_pages + 1 };
         self.position = ask.offset + length;
         // One row alone is no step forward: what comes after it is asked for.
         self.overlaps = length > 1;
@@ -226,6 +236,13 @@ impl<T: Step> Walk<T> {
                 self.count += 1;
             }
         }
+    }
+
+    /// The server shows again and again what it has shown.
+    fn give_up(&mut self, path: &str) {
+        let message = format!("{path}: {STALE_PAGES_MAX} pages in a row show nothing new, whatever their offset");
+        let part = format!("what comes after {} rows", self.count);
+        self.unlisted.push(Unlisted { part, failure: Failure::new(FailureKind::Malformed, message) });
     }
 
     fn retreat(&mut self, failure: Failure) -> Result<(), Failure> {

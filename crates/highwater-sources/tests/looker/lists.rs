@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use highwater_sources::Roll;
+use serde_json::Value as Json;
 
-use super::remote::{Ask, Desk, ids};
+use super::remote::{Ask, Desk, ids, row};
 
 /// Rows in a page, whatever is asked for.
 const CAP: usize = 10;
@@ -74,5 +75,19 @@ async fn a_list_in_another_order_at_every_look_is_whole_if_it_fits_a_page() {
         let desk = alerts(move |asked, _| rotated(rows, asked));
         let roll = desk.list("alerts").await.unwrap();
         assert_eq!((ids(&roll), parts(&roll)), (all(rows), vec![]));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_does_not_heed_the_offset_ends() {
+    for (rows, most) in [(1, CAP), (5, CAP), (600, usize::MAX)] {
+        let desk = Desk::new(move |ask| {
+            let shown = all(rows).into_iter().take(ask.number("limit").unwrap().min(most));
+            shown.map(row).collect::<Vec<Json>>().into()
+        });
+        let roll = desk.list("alerts").await.unwrap();
+        assert_eq!(ids(&roll).len(), (rows as usize).min(most).min(500), "{rows} rows");
+        assert_eq!(roll.unlisted.len(), 1, "{rows} rows");
+        assert!(desk.asked() < 40, "{} requests", desk.asked());
     }
 }
