@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use highwater_core::{Failure, FailureKind, Timestamp};
+use highwater_core::{Failure, FailureKind, Moment, Timestamp};
 use http::{HeaderValue, Method, StatusCode};
 use serde::Deserialize;
 use tokio::sync::Mutex;
@@ -24,8 +24,9 @@ pub struct ApiKey {
 /// What a login may take, with all its tries.
 const TRIES: u32 = 4;
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-const ASKED_WAIT_MAX: Duration = Duration::from_secs(30);
-const THROTTLED_MAX: Duration = Duration::from_secs(600);
+/// Who is not told for how long to wait waits ever longer, from the one to the other.
+const UNTOLD_WAIT: Duration = Duration::from_millis(250);
+const UNTOLD_WAIT_MAX: Duration = Duration::from_secs(600);
 /// Nobody waits long for a goodbye.
 const LOGOUT_MAX: Duration = Duration::from_secs(3);
 /// When an answer does not say how long a token lasts.
@@ -36,7 +37,16 @@ pub(super) struct Session {
     clock: Clock,
     key: ApiKey,
     /// Held over a login on purpose: whoever comes meanwhile waits for its result and makes none of its own.
-    login: Mutex<Option<Login>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    login: Option<Login>,
+    /// The remote does not want to hear of logins before.
+    not_before: Option<Moment>,
+    /// Logins in a row that it put off.
+    refusals: u32,
 }
 
 struct Login {
@@ -52,34 +62,34 @@ struct LoginAnswer {
 
 impl Session {
     pub(super) fn new(transport: Arc<dyn Transport>, clock: Clock, key: ApiKey) -> Self {
-        Session { transport, clock, key, login: Mutex::default() }
+        Session { transport, clock, key, state: Mutex::default() }
     }
 
     /// A token to ask with, renewed when five sixths of its life have passed.
     pub(super) async fn token(&self) -> Result<Token, Failure> {
-        let mut login = self.login.lock().await;
-        if let Some(login) = login.as_ref().filter(|login| self.clock.now() < login.renew_at) {
+        let mut state = self.state.lock().await;
+        if let Some(login) = state.login.as_ref().filter(|login| self.clock.now() < login.renew_at) {
             return Ok(login.token.clone());
         }
-        self.renew(&mut login).await
+        self.renew(&mut state).await
     }
 
     pub(super) async fn is_current(&self, token: &Token) -> bool {
-        self.login.lock().await.as_ref().is_some_and(|login| login.token == *token)
+        self.state.lock().await.login.as_ref().is_some_and(|login| login.token == *token)
     }
 
     /// The remote gave 401 for a token: another one, unless somebody has got one already.
     pub(super) async fn refused(&self, token: &Token) -> Result<Token, Failure> {
-        let mut login = self.login.lock().await;
-        match login.as_ref().filter(|login| login.token != *token) {
+        let mut state = self.state.lock().await;
+        match state.login.as_ref().filter(|login| login.token != *token) {
             Some(login) => Ok(login.token.clone()),
-            None => self.renew(&mut login).await,
+            None => self.renew(&mut state).await,
         }
     }
 
     /// Ends the session at the remote, if there is one.
     pub(super) async fn end(&self) {
-        let Some(login) = self.login.lock().await.take() else { return };
+        let Some(login) = self.state.lock().await.login.take() else { return };
         let mut request = signed(Request::get("/api/4.0/logout"), &login.token);
         request.method = Method::DELETE;
         tokio::select! {
@@ -90,34 +100,44 @@ impl Session {
         }
     }
 
-    async fn renew(&self, login: &mut Option<Login>) -> Result<Token, Failure> {
+    async fn renew(&self, state: &mut State) -> Result<Token, Failure> {
+        if let Some(until) = state.not_before.filter(|until| self.clock.moment() < *until) {
+            let retry_after = Some(until.since(self.clock.moment()));
+            return Err(Failure { retry_after, ..Failure::new(FailureKind::Throttled, "logins are to wait") });
+        }
         let now = self.clock.now();
-        let answer = self.log_in().await?;
+        let answer = self.log_in().await.map_err(|failure| self.put_off(state, failure))?;
+        (state.not_before, state.refusals) = (None, 0);
         let token = Token::try_from(answer.access_token)
             .map_err(|_| Failure::new(FailureKind::Malformed, "the login gave no usable token"))?;
         let life = Duration::from_secs(answer.expires_in.unwrap_or(USUAL_LIFE));
-        *login = Some(Login { token: token.clone(), renew_at: now + life * 5 / 6 });
+        state.login = Some(Login { token: token.clone(), renew_at: now + life * 5 / 6 });
         tracing::debug!("signed in");
         Ok(token)
     }
 
+    /// Remembers until when nobody may sign in, if it is that, and says it.
+    fn put_off(&self, state: &mut State, failure: Failure) -> Failure {
+        if failure.kind != FailureKind::Throttled {
+            return failure;
+        }
+        let untold = (UNTOLD_WAIT * 2_u32.saturating_pow(state.refusals.min(16))).min(UNTOLD_WAIT_MAX);
+        let wait = failure.retry_after.unwrap_or(untold);
+        state.refusals = state.refusals.saturating_add(1);
+        state.not_before = Some(self.clock.moment() + wait);
+        Failure { retry_after: Some(wait), ..failure }
+    }
+
     async fn log_in(&self) -> Result<LoginAnswer, Failure> {
-        let (mut wait, mut tries, began) = (FIRST_WAIT, 1, self.clock.moment());
+        let (mut wait, mut tries) = (FIRST_WAIT, 1);
         loop {
             let failure = match self.log_in_once().await {
-                Err(failure) if failure.kind != FailureKind::Credentials => failure,
+                Err(failure) if !failure.kind.is_about_account() && tries < TRIES => failure,
                 answer => return answer,
             };
-            // Who is asked to wait waits, and is no nearer to giving up.
-            let is_over = match failure.kind {
-                FailureKind::Throttled => self.clock.moment().since(began) >= THROTTLED_MAX,
-                _ => tries >= TRIES,
-            };
-            if is_over {
-                return Err(failure);
-            }
-            self.clock.sleep(failure.retry_after.unwrap_or(wait).min(ASKED_WAIT_MAX)).await;
-            (wait, tries) = ((wait * 2).min(ASKED_WAIT_MAX), tries + 1);
+            tracing::debug!(reason = failure.kind.as_str(), "signing in failed");
+            self.clock.sleep(wait).await;
+            (wait, tries) = (wait * 2, tries + 1);
         }
     }
 

@@ -1,6 +1,11 @@
 //! A Looker instance whose every answer the test decides, and the source that reads it.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    convert::Infallible,
+    future::pending,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use futures_util::future::BoxFuture;
 use highwater_core::{
@@ -52,26 +57,45 @@ pub(crate) fn row(id: u32) -> Json {
 }
 
 type Answer = Box<dyn Fn(&Ask) -> Json + Send + Sync>;
+/// Of the n-th login.
+type LoginAnswer = Box<dyn Fn(usize) -> Response + Send + Sync>;
+
+pub(crate) fn said(status: u16, body: &Json) -> Response {
+    Response::new(StatusCode::from_u16(status).unwrap(), HeaderMap::new(), body.to_string().into())
+}
+
+pub(crate) fn token(expires_in: Json) -> Response {
+    said(200, &json!({"access_token": "token", "token_type": "Bearer", "expires_in": expires_in}))
+}
 
 pub(crate) struct Remote {
     answer: Answer,
+    login: LoginAnswer,
+    clock: Clock,
     asked: Mutex<usize>,
+    /// When.
+    logins: Mutex<Vec<Duration>>,
 }
 
 impl Transport for Remote {
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, Failure>> {
-        let body = match request.path.as_str() {
-            "/api/4.0/login" => json!({"access_token": "token", "token_type": "Bearer", "expires_in": 3600}),
+        let response = match request.path.as_str() {
+            "/api/4.0/login" => {
+                let mut logins = self.logins.lock().unwrap();
+                logins.push(self.clock.moment().since_start());
+                assert!(logins.len() <= ENDLESS, "nobody signs in as often as this");
+                (self.login)(logins.len())
+            }
             target => {
                 let mut asked = self.asked.lock().unwrap();
                 *asked += 1;
                 assert!(*asked <= ENDLESS, "{target} is the {asked}th request");
-                (self.answer)(&Ask::read(target))
+                let body = (self.answer)(&Ask::read(target));
+                // Null stands for what is not there.
+                said(if body.is_null() { 404 } else { 200 }, &body)
             }
         };
-        // Null stands for what is not there.
-        let status = if body.is_null() { StatusCode::NOT_FOUND } else { StatusCode::OK };
-        Box::pin(async move { Ok(Response::new(status, HeaderMap::new(), body.to_string().into())) })
+        Box::pin(async move { Ok(response) })
     }
 }
 
@@ -83,8 +107,22 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(answer: impl Fn(&Ask) -> Json + Send + Sync + 'static) -> Desk {
-        let remote = Arc::new(Remote { answer: Box::new(answer), asked: Mutex::default() });
+        Desk::behind(|_| token(3600.into()), answer)
+    }
+
+    /// Where signing in is answered so.
+    pub(crate) fn behind(
+        login: impl Fn(usize) -> Response + Send + Sync + 'static,
+        answer: impl Fn(&Ask) -> Json + Send + Sync + 'static,
+    ) -> Desk {
         let clock = Clock::simulated(Timestamp::from_millis(1_772_359_200_000));
+        let remote = Arc::new(Remote {
+            answer: Box::new(answer),
+            login: Box::new(login),
+            clock: clock.clone(),
+            asked: Mutex::default(),
+            logins: Mutex::default(),
+        });
         let throttle = Settings::new(Rate::Unlimited, InFlight { start: 4, max: 4 });
         let gateway = Gateway::new(remote.clone(), throttle, clock, Box::new(|| 0.5));
         let settings = LookerSettings {
@@ -102,14 +140,22 @@ impl Desk {
     pub(crate) async fn list(&self, kind: &str) -> Result<Roll, Failure> {
         let (stream, span) = (kind.parse().unwrap(), Span::new(Position(0), Position(1)));
         let call = Call::new(Lane::Live, Beat::new(self.looker.gateway().clock().clone()));
-        let listed = tokio::select! {
-            listed = self.looker.discover(&stream, span, &call) => listed?,
-            () = self.looker.gateway().drive() => unreachable!("nobody stops the gateway"),
-        };
-        match listed {
+        match self.driven(self.looker.discover(&stream, span, &call)).await? {
             Discovered::Roll(roll) => Ok(roll),
             other => panic!("{other:?} is no roll"),
         }
+    }
+
+    pub(crate) async fn driven<T>(&self, work: impl Future<Output = T>) -> T {
+        tokio::select! {
+            done = work => done,
+            never = async { self.looker.gateway().drive().await; pending::<Infallible>().await } => match never {},
+        }
+    }
+
+    /// When somebody signed in.
+    pub(crate) fn logins(&self) -> Vec<Duration> {
+        self.remote.logins.lock().unwrap().clone()
     }
 
     /// Requests but logins.
