@@ -5,8 +5,10 @@ use std::{sync::Arc, time::Duration};
 use highwater_core::{Failure, FailureKind, Moment, Timestamp};
 use http::{HeaderValue, Method, StatusCode};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 
+use super::json::Node;
 use crate::{
     Clock, Reading, Request, Response, Transport,
     escape::escaped,
@@ -30,7 +32,9 @@ const UNTOLD_WAIT_MAX: Duration = Duration::from_secs(600);
 /// Nobody waits long for a goodbye.
 const LOGOUT_MAX: Duration = Duration::from_secs(3);
 /// When an answer does not say how long a token lasts.
-const USUAL_LIFE: u64 = 3600;
+const USUAL_LIFE: Duration = Duration::from_secs(3600);
+/// What is said beyond that is not relied on.
+const LIFE_MAX: Duration = Duration::from_secs(24 * 3600);
 
 pub(super) struct Session {
     transport: Arc<dyn Transport>,
@@ -54,10 +58,26 @@ struct Login {
     renew_at: Timestamp,
 }
 
+struct SignedIn {
+    token: Secret,
+    life: Duration,
+}
+
 #[derive(Deserialize)]
-struct LoginAnswer {
+struct LoginAnswer<'a> {
     access_token: Secret,
-    expires_in: Option<u64>,
+    #[serde(borrow, default)]
+    expires_in: Option<&'a RawValue>,
+}
+
+impl LoginAnswer<'_> {
+    /// Seconds as a number or as text, whole or not.
+    fn life(&self) -> Duration {
+        let word = self.expires_in.and_then(|raw| Node::read(raw.get())?.word());
+        let seconds = word.and_then(|word| word.trim().parse::<f64>().ok()).filter(|seconds| *seconds > 0.0);
+        let life = |seconds| Duration::try_from_secs_f64(seconds).unwrap_or(LIFE_MAX).min(LIFE_MAX);
+        seconds.map_or(USUAL_LIFE, life)
+    }
 }
 
 impl Session {
@@ -106,11 +126,10 @@ impl Session {
             return Err(Failure { retry_after, ..Failure::new(FailureKind::Throttled, "logins are to wait") });
         }
         let now = self.clock.now();
-        let answer = self.log_in().await.map_err(|failure| self.put_off(state, failure))?;
+        let SignedIn { token, life } = self.log_in().await.map_err(|failure| self.put_off(state, failure))?;
         (state.not_before, state.refusals) = (None, 0);
-        let token = Token::try_from(answer.access_token)
+        let token = Token::try_from(token)
             .map_err(|_| Failure::new(FailureKind::Malformed, "the login gave no usable token"))?;
-        let life = Duration::from_secs(answer.expires_in.unwrap_or(USUAL_LIFE));
         state.login = Some(Login { token: token.clone(), renew_at: now + life * 5 / 6 });
         tracing::debug!("signed in");
         Ok(token)
@@ -128,7 +147,7 @@ impl Session {
         Failure { retry_after: Some(wait), ..failure }
     }
 
-    async fn log_in(&self) -> Result<LoginAnswer, Failure> {
+    async fn log_in(&self) -> Result<SignedIn, Failure> {
         let (mut wait, mut tries) = (FIRST_WAIT, 1);
         loop {
             let failure = match self.log_in_once().await {
@@ -141,7 +160,7 @@ impl Session {
         }
     }
 
-    async fn log_in_once(&self) -> Result<LoginAnswer, Failure> {
+    async fn log_in_once(&self) -> Result<SignedIn, Failure> {
         let ApiKey { client_id, client_secret } = &self.key;
         let form = format!("client_id={}&client_secret={}", escaped(client_id), escaped(client_secret.expose()));
         let content_type = HeaderValue::from_static("application/x-www-form-urlencoded");
@@ -151,11 +170,15 @@ impl Session {
     }
 }
 
-fn read_login(answer: &Response, now: Timestamp) -> Result<LoginAnswer, Failure> {
+fn read_login(answer: &Response, now: Timestamp) -> Result<SignedIn, Failure> {
     let status = answer.status;
     match status {
-        StatusCode::OK | StatusCode::CREATED => serde_json::from_slice(&answer.body)
-            .map_err(|_| Failure::new(FailureKind::Malformed, "the answer to the login is not what was asked for")),
+        StatusCode::OK | StatusCode::CREATED => {
+            let answer: LoginAnswer<'_> = serde_json::from_slice(&answer.body).map_err(|_| {
+                Failure::new(FailureKind::Malformed, "the answer to the login is not what was asked for")
+            })?;
+            Ok(SignedIn { life: answer.life(), token: answer.access_token })
+        }
         StatusCode::BAD_REQUEST
         | StatusCode::UNAUTHORIZED
         | StatusCode::FORBIDDEN
@@ -195,20 +218,31 @@ mod tests {
 
     use super::*;
 
-    fn kind_of(status: u16, body: &'static str) -> Result<Option<u64>, FailureKind> {
+    fn read(status: u16, body: &str) -> Result<Duration, FailureKind> {
         let status = StatusCode::from_u16(status).unwrap();
-        let answer = Response::new(status, HeaderMap::new(), Bytes::from_static(body.as_bytes()));
-        read_login(&answer, Timestamp::EPOCH).map(|login| login.expires_in).map_err(|failure| failure.kind)
+        let answer = Response::new(status, HeaderMap::new(), Bytes::copy_from_slice(body.as_bytes()));
+        read_login(&answer, Timestamp::EPOCH).map(|login| login.life).map_err(|failure| failure.kind)
+    }
+
+    #[test]
+    fn how_long_a_token_lasts_is_read_however_it_is_said() {
+        let said = [("60", 60.0), ("59.5", 59.5), ("\"60\"", 60.0), ("\" 59.5 \"", 59.5), ("1e2", 100.0)];
+        let unsaid = ["null", "0", "-5", "\"soon\"", "\"NaN\"", "[60]"].map(|text| (text, 3600.0));
+        let endless = ["18446744073709551615", "1e30", "1e999", "\"inf\""].map(|text| (text, 86_400.0));
+        for (text, seconds) in said.into_iter().chain(unsaid).chain(endless) {
+            let life = read(200, &format!(r#"{{"access_token":"t","expires_in":{text}}}"#));
+            assert_eq!(life, Ok(Duration::from_secs_f64(seconds)), "{text}");
+        }
+        assert_eq!(read(200, r#"{"access_token":"t"}"#), Ok(USUAL_LIFE));
     }
 
     #[test]
     fn a_refused_key_is_told_from_a_server_in_trouble() {
-        assert_eq!(kind_of(200, r#"{"access_token":"t","token_type":"Bearer","expires_in":60}"#), Ok(Some(60)));
         for refused in [400, 401, 403, 404, 422] {
-            assert_eq!(kind_of(refused, "{}"), Err(FailureKind::Credentials), "{refused}");
+            assert_eq!(read(refused, "{}"), Err(FailureKind::Credentials), "{refused}");
         }
-        assert_eq!(kind_of(429, "Too many requests"), Err(FailureKind::Throttled));
-        assert_eq!(kind_of(502, "<html>"), Err(FailureKind::Server));
-        assert_eq!(kind_of(200, "<html>"), Err(FailureKind::Malformed));
+        assert_eq!(read(429, "Too many requests"), Err(FailureKind::Throttled));
+        assert_eq!(read(502, "<html>"), Err(FailureKind::Server));
+        assert_eq!(read(200, "<html>"), Err(FailureKind::Malformed));
     }
 }

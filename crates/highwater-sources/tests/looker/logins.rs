@@ -66,3 +66,12 @@ async fn whoever_stops_does_not_wait_for_a_login() {
     let (listed, ()) = tokio::join!(desk.list("themes"), stopping);
     assert!(listed.is_err_and(|failure| failure.kind == FailureKind::Internal));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_is_said_to_last_for_ever_is_used() {
+    for life in [json!(u64::MAX), json!(1e30), json!("3600"), json!(59.5)] {
+        let said = life.clone();
+        let desk = Desk::behind(move |_| token(said.clone()), themes);
+        assert_eq!(ids(&desk.list("themes").await.unwrap()), [1, 2, 3], "{life}");
+    }
+}
