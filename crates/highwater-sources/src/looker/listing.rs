@@ -1,6 +1,6 @@
 //! Lists: in one answer where there is such a one, else page by page until an empty one.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use highwater_core::{Failure, FailureKind, Key};
 use serde::Deserialize;
@@ -233,11 +233,17 @@ impl Looker {
         let body = self.list(MODELS, call).await?;
         for raw in rows(&body, MODELS)? {
             let node = Node::read(raw.get()).ok_or_else(|| malformed(MODELS))?;
-            let Some(model) = node.member("name").and_then(Node::word) else { continue };
-            for explore in node.member("explores").map(Node::elements).unwrap_or_default() {
-                if let Some(name) = explore.member("name").and_then(Node::word) {
-                    census.add(Key::from(format!("{model}::{name}").as_str()), Spot::Alone);
-                }
+            let Some(model) = name_of(&node) else {
+                census.leave_out_nameless();
+                continue;
+            };
+            match node.member("explores") {
+                None | Some(Node::Plain("null")) => {}
+                Some(Node::List(explores)) => explores.iter().for_each(|explore| match name_of(explore) {
+                    Some(name) => census.add(Key::from(format!("{model}::{name}").as_str()), Spot::Alone),
+                    None => census.leave_out(&format!("an explore of {model} without a name"), malformed(MODELS)),
+                }),
+                Some(_) => census.leave_out(&format!("the explores of {model}"), malformed(MODELS)),
             }
         }
         Ok(())
@@ -253,6 +259,10 @@ impl Looker {
         }
         Ok(())
     }
+}
+
+fn name_of<'n>(node: &Node<'n>) -> Option<Cow<'n, str>> {
+    node.member("name").and_then(Node::word).filter(|name| !name.is_empty())
 }
 
 /// The account itself cannot be used, or not any more.

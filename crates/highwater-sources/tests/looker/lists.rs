@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use highwater_sources::Roll;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::remote::{Ask, Desk, ids, row};
 
@@ -90,4 +90,23 @@ async fn a_list_that_does_not_heed_the_offset_ends() {
         assert_eq!(roll.unlisted.len(), 1, "{rows} rows");
         assert!(desk.asked() < 40, "{} requests", desk.asked());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn explores_and_models_without_a_name_are_told_of() {
+    let desk = Desk::new(|ask| {
+        assert_eq!(ask.path, "lookml_models");
+        json!([
+            {"name": "m", "explores": [{"name": "a"}, {"name": null}, {"label": "x"}, {"name": "b"}]},
+            {"label": "nameless", "explores": [{"name": "c"}]},
+            {"name": "n", "explores": {"name": "d"}},
+            {"name": "empty", "explores": []},
+            {"name": "none", "explores": null},
+        ])
+    });
+    let roll = desk.list("explores").await.unwrap();
+    let keys: Vec<_> = roll.keys.iter().map(ToString::to_string).collect();
+    assert_eq!(keys, ["m::a", "m::b"]);
+    let nameless = "an explore of m without a name";
+    assert_eq!(parts(&roll), [nameless, nameless, "a row without an id", "the explores of n"]);
 }
