@@ -6,7 +6,8 @@ use std::{
 };
 
 use highwater_core::{
-    Exception, Failure, History, Key, KeySet, Lane, Lease, Pending, Position, Purpose, Span, Timestamp, halves,
+    Exception, ExceptionState, Failure, FailureKind, History, Key, KeySet, Lane, Lease, Pending, Position, Purpose,
+    Span, Timestamp, halves,
 };
 use highwater_sources::Tags;
 use highwater_store::{Claimed, Known};
@@ -178,6 +179,19 @@ impl SegmentWork {
         }
     }
 
+    /// What may not be seen is not found either. It stays forbidden until a list or an answer says something else.
+    pub(crate) fn as_known(&self, key: &Key, failure: Failure) -> Failure {
+        let is_forbidden = |exception: &Exception| {
+            exception.state == ExceptionState::DeadLetter && exception.reason == FailureKind::Forbidden.as_str()
+        };
+        match self.exception(key) {
+            Some(exception) if failure.kind == FailureKind::NotFound && is_forbidden(exception) => {
+                Failure { kind: FailureKind::Forbidden, ..failure }
+            }
+            _ => failure,
+        }
+    }
+
     pub(crate) fn last_tried(&self, key: &Key) -> Option<Timestamp> {
         self.exception(key).map(|exception| exception.last_tried_at)
     }
@@ -322,7 +336,7 @@ fn open_keys(keys: KeySet, known: &Known, purpose: Purpose, rest: Span) -> Vec<K
 
 #[cfg(test)]
 mod tests {
-    use highwater_core::{Epoch, ExceptionState, SegmentId, WorkerId};
+    use highwater_core::{Epoch, SegmentId, WorkerId};
 
     use super::*;
 

@@ -200,6 +200,7 @@ impl Worker {
                     sorted.settlements.push(Settlement { key, verdict, history, reason, last_error: None });
                 }
                 Fetched::Failed(failure) => {
+                    let failure = work.as_known(&key, failure);
                     let settlement = self.judge_failure(&judge, work, key, &failure, strike);
                     self.tell(&settlement, failure.kind);
                     sorted.settlements.push(settlement);

@@ -19,6 +19,7 @@ mod walking;
 
 use std::{
     collections::{BTreeSet, HashMap},
+    num::NonZeroU32,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
@@ -27,6 +28,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use highwater_core::{
     AbsenceRule, DeadLetterPolicy, Failure, FailureKind, Key, Position, Span, StreamName, Timestamp, schema::Table,
+    throttle::PauseReason,
 };
 use http::StatusCode;
 
@@ -44,7 +46,7 @@ use self::{
 };
 use crate::{
     Allowance, Answer, Call, Decoding, Density, Discovered, Following, Forecast, Gateway, GatewayError, Live, Recall,
-    Renewal, Request, Response, Source, StreamPolicy, StreamSpec, Transport,
+    Renewal, Request, Response, Source, StreamPolicy, StreamSpec, Transport, gmail::oauth::Token,
 };
 
 pub struct LookerSettings {
@@ -122,7 +124,7 @@ impl Looker {
     /// One request with a token that is good now.
     async fn ask(&self, path: &str, call: &Call) -> Result<Response, GatewayError> {
         let request = Request::get(format!("/api/4.0/{path}"));
-        let (mut token, mut refusals) = (self.session.token().await?, 0);
+        let (mut token, mut refusals) = (self.token(None, call).await?, 0);
         loop {
             let response = self.gateway.get(&signed(request.clone(), &token), call, 1.0).await?;
             if response.status != StatusCode::UNAUTHORIZED || refusals >= RENEWALS {
@@ -130,8 +132,33 @@ impl Looker {
             }
             // One that was renewed meanwhile has ended while its request waited, which says nothing of the account.
             refusals += u32::from(self.session.is_current(&token).await);
-            token = self.session.refused(&token).await?;
+            token = self.token(Some(&token), call).await?;
         }
+    }
+
+    /// A token that is good, and not one that was refused. Who is to wait with signing in waits at the gate, as with any
+    /// other request.
+    async fn token(&self, refused: Option<&Token>, call: &Call) -> Result<Token, GatewayError> {
+        loop {
+            match self.sign_in(refused).await {
+                Err(failure) if failure.kind == FailureKind::Throttled => {
+                    drop(self.gateway.line(call.lane, 1.0, NonZeroU32::MIN).next().await?);
+                }
+                signed_in => return Ok(signed_in?),
+            }
+        }
+    }
+
+    async fn sign_in(&self, refused: Option<&Token>) -> Result<Token, Failure> {
+        let signed_in = match refused {
+            Some(token) => self.session.refused(token).await,
+            None => self.session.token().await,
+        };
+        signed_in.inspect_err(|failure| {
+            if let (FailureKind::Throttled, Some(wait)) = (failure.kind, failure.retry_after) {
+                self.gateway.pause(self.gateway.clock().moment() + wait, PauseReason::RetryAfter);
+            }
+        })
     }
 
     /// The body of an answer that is sound JSON, or is about to be found out not to be.
@@ -327,7 +354,7 @@ impl Source for Looker {
 
     fn probe<'a>(&'a self, _: &'a StreamName, _: Option<&'a Key>) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
-            let token = self.session.token().await?;
+            let token = self.sign_in(None).await?;
             let response = self.gateway.get_probe(signed(Request::get("/api/4.0/user"), &token)).await?;
             match expect_ok(response, "user") {
                 Err(failure) if is_refusal(failure.kind) => Ok(()),

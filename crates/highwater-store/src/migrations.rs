@@ -28,6 +28,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 7, name: "shards", sql: include_str!("migrations/0007_shards.sql") },
     Migration { version: 8, name: "looker", sql: include_str!("migrations/0008_looker.sql") },
     Migration { version: 9, name: "downloads", sql: include_str!("migrations/0009_downloads.sql") },
+    Migration { version: 10, name: "looker fields", sql: include_str!("migrations/0010_looker_fields.sql") },
 ];
 
 /// How a database spells the words in braces.
@@ -52,6 +53,24 @@ pub(crate) const SQLITE: &Dialect = &[
     ("{each_element}", "json_each(content.body, '$.dashboard_elements') AS element"),
     ("{each_field}", "json_each(asked.query, '$.fields') AS field"),
     ("{each_filter}", "json_each(asked.query, '$.filters') AS filter"),
+    ("{replace_view} looker_fields_used", "DROP VIEW looker_fields_used; CREATE VIEW looker_fields_used"),
+    // What is in a list stands there without its quotes, and is then no JSON.
+    ("{element}", "CASE element.type WHEN 'object' THEN element.value END"),
+    (
+        "{elements}",
+        "json_each(CASE json_type(content.body, '$.dashboard_elements')
+            WHEN 'array' THEN content.body -> 'dashboard_elements' END) AS element ON element.type = 'object'",
+    ),
+    (
+        "{fields}",
+        "json_each(CASE json_type(asked.query, '$.fields')
+            WHEN 'array' THEN asked.query -> 'fields' END) AS field ON field.type = 'text'",
+    ),
+    (
+        "{filters}",
+        "json_each(CASE json_type(asked.query, '$.filters')
+            WHEN 'object' THEN asked.query -> 'filters' END) AS filter ON TRUE",
+    ),
 ];
 
 /// A row is rewritten beside its old self if its page has room, and then no index has to know (HOT). A refetch moves the
@@ -87,6 +106,26 @@ pub(crate) const POSTGRES: &Dialect = &[
         "{each_filter}",
         "jsonb_object_keys(CASE jsonb_typeof(asked.query -> 'filters')
             WHEN 'object' THEN asked.query -> 'filters' END) AS filter (key)",
+    ),
+    // In its place: others may depend on it, or were allowed to read it.
+    ("{replace_view}", "CREATE OR REPLACE VIEW"),
+    ("{element}", "element.value"),
+    (
+        "{elements}",
+        "jsonb_array_elements(CASE jsonb_typeof(content.body -> 'dashboard_elements')
+            WHEN 'array' THEN content.body -> 'dashboard_elements' END) AS element (value)
+            ON jsonb_typeof(element.value) = 'object'",
+    ),
+    (
+        "{fields}",
+        "jsonb_array_elements_text(CASE jsonb_typeof(asked.query -> 'fields')
+            WHEN 'array' THEN jsonb_path_query_array(asked.query, 'strict $.fields[*] ? (@.type() == \"string\")') END)
+            AS field (value) ON TRUE",
+    ),
+    (
+        "{filters}",
+        "jsonb_object_keys(CASE jsonb_typeof(asked.query -> 'filters')
+            WHEN 'object' THEN asked.query -> 'filters' END) AS filter (key) ON TRUE",
     ),
 ];
 

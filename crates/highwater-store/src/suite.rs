@@ -79,6 +79,7 @@ cases! { ($) store_suite
         a_run_ends_once;
     content:
         what_moves_without_meaning_is_written_and_no_version
+        fields_are_read_of_what_has_some_whatever_stands_beside_it
         when_a_row_was_last_fetched_is_told_beside_its_columns
         the_requests_of_runs_are_counted_also_of_those_that_never_ended
         what_runs_download_is_kept_by_the_hour_and_counted_once;

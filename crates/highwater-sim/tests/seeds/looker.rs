@@ -4,7 +4,9 @@
 mod stage;
 mod truth;
 
-use crate::run::EventHash;
+use std::time::Duration;
+
+use crate::{oracle, run::EventHash};
 use stage::{Scene, Stage};
 
 /// So many seeds are played, in so many tests, which run beside each other.
@@ -54,4 +56,18 @@ fn an_instance_replays_identically() {
         let scene = Scene::from_seed(seed);
         assert_eq!(to_the_end(&scene), to_the_end(&scene), "two runs of one seed took different ways");
     });
+}
+
+#[test]
+fn what_may_not_be_seen_stays_forbidden_however_often_it_is_looked_at() {
+    let plan = "[[script]]\ntype = \"explores\"\nshare = 0.3\nthen = \"404\"";
+    let mut stage = Stage::new(Scene::planned(1, plan));
+    for snapshot in 1..=8 {
+        stage.live(Duration::from_secs(3600));
+        let db = oracle::open(&stage.database());
+        let reasons =
+            "SELECT group_concat(DISTINCT state || ' ' || reason) FROM ingest_exceptions WHERE stream = 'explores'";
+        let reasons: Option<String> = db.query_row(reasons, [], |row| row.get(0)).unwrap();
+        assert_eq!(reasons.as_deref(), Some("dead_letter forbidden"), "after {snapshot} snapshots");
+    }
 }

@@ -111,6 +111,7 @@ impl Census {
         self.has_gaps |= !walked.unlisted.is_empty();
         self.unlisted.extend(walked.unlisted);
         self.add_section(Section::new(path, walked.rows.into_iter().map(|one| one.key).collect()));
+        walked.earlier.into_iter().for_each(|one| self.add_stray(one.key));
     }
 
     /// Those that are in the trash now and were not before, or the other way round.

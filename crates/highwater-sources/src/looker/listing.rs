@@ -1,6 +1,6 @@
 //! Lists: in one answer where there is such a one, else page by page until an empty one.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use highwater_core::{Failure, FailureKind, Key};
 use serde::Deserialize;
@@ -105,6 +105,7 @@ impl Looker {
                 let walked = self.walk::<Whole>(path, call).await?;
                 walked.unlisted.into_iter().for_each(|one| census.leave_out(&one.part, one.failure));
                 walked.rows.into_iter().for_each(|one| census.add_body(one.key, one.body));
+                walked.earlier.into_iter().for_each(|one| census.add_stray(one.key));
             }
             List::Looks => self.looks(&mut census, call).await?,
             List::Explores => self.explores(&mut census, call).await?,
@@ -129,7 +130,8 @@ impl Looker {
         if let (List::PagesAndTrash { .. }, Some(live)) = (kind.list, census.sections.first().cloned()) {
             let beyond = self.walk_from::<Listed>(&format!("{}fields=id&", live.path), live.ids.len(), call).await?;
             beyond.unlisted.into_iter().for_each(|one| census.leave_out(&one.part, one.failure));
-            beyond.rows.into_iter().filter(|one| kind.admits(&one.key)).for_each(|one| census.add_stray(one.key));
+            let shown = beyond.rows.into_iter().chain(beyond.earlier);
+            shown.filter(|one| kind.admits(&one.key)).for_each(|one| census.add_stray(one.key));
         }
         let mut known = self.strays.lock().expect("no code panics while it holds this lock");
         known.remove(kind.name).unwrap_or_default().into_iter().for_each(|key| census.add_stray(key));
@@ -231,11 +233,17 @@ impl Looker {
         let body = self.list(MODELS, call).await?;
         for raw in rows(&body, MODELS)? {
             let node = Node::read(raw.get()).ok_or_else(|| malformed(MODELS))?;
-            let Some(model) = node.member("name").and_then(Node::word) else { continue };
-            for explore in node.member("explores").map(Node::elements).unwrap_or_default() {
-                if let Some(name) = explore.member("name").and_then(Node::word) {
-                    census.add(Key::from(format!("{model}::{name}").as_str()), Spot::Alone);
-                }
+            let Some(model) = name_of(&node) else {
+                census.leave_out_nameless();
+                continue;
+            };
+            match node.member("explores") {
+                None | Some(Node::Plain("null")) => {}
+                Some(Node::List(explores)) => explores.iter().for_each(|explore| match name_of(explore) {
+                    Some(name) => census.add(Key::from(format!("{model}::{name}").as_str()), Spot::Alone),
+                    None => census.leave_out(&format!("an explore of {model} without a name"), malformed(MODELS)),
+                }),
+                Some(_) => census.leave_out(&format!("the explores of {model}"), malformed(MODELS)),
             }
         }
         Ok(())
@@ -251,6 +259,10 @@ impl Looker {
         }
         Ok(())
     }
+}
+
+fn name_of<'n>(node: &Node<'n>) -> Option<Cow<'n, str>> {
+    node.member("name").and_then(Node::word).filter(|name| !name.is_empty())
 }
 
 /// The account itself cannot be used, or not any more.

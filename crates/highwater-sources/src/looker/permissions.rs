@@ -45,7 +45,7 @@ impl Looker {
                     .unlisted
                     .into_iter()
                     .for_each(|one| census.leave_out(&format!("{name}, {}", one.part), one.failure));
-                walked.rows
+                walked.rows.into_iter().chain(walked.earlier).collect()
             });
             all.extend(self.seen_of(census, name, trash)?);
         }

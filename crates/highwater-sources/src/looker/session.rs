@@ -2,11 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use highwater_core::{Failure, FailureKind, Timestamp};
+use highwater_core::{Failure, FailureKind, Moment, Timestamp};
 use http::{HeaderValue, Method, StatusCode};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 
+use super::json::Node;
 use crate::{
     Clock, Reading, Request, Response, Transport,
     escape::escaped,
@@ -24,19 +26,31 @@ pub struct ApiKey {
 /// What a login may take, with all its tries.
 const TRIES: u32 = 4;
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-const ASKED_WAIT_MAX: Duration = Duration::from_secs(30);
-const THROTTLED_MAX: Duration = Duration::from_secs(600);
+/// Who is not told for how long to wait waits ever longer, from the one to the other.
+const UNTOLD_WAIT: Duration = Duration::from_millis(250);
+const UNTOLD_WAIT_MAX: Duration = Duration::from_secs(600);
 /// Nobody waits long for a goodbye.
 const LOGOUT_MAX: Duration = Duration::from_secs(3);
 /// When an answer does not say how long a token lasts.
-const USUAL_LIFE: u64 = 3600;
+const USUAL_LIFE: Duration = Duration::from_secs(3600);
+/// What is said beyond that is not relied on.
+const LIFE_MAX: Duration = Duration::from_secs(24 * 3600);
 
 pub(super) struct Session {
     transport: Arc<dyn Transport>,
     clock: Clock,
     key: ApiKey,
     /// Held over a login on purpose: whoever comes meanwhile waits for its result and makes none of its own.
-    login: Mutex<Option<Login>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    login: Option<Login>,
+    /// The remote does not want to hear of logins before.
+    not_before: Option<Moment>,
+    /// Logins in a row that it put off.
+    refusals: u32,
 }
 
 struct Login {
@@ -44,42 +58,58 @@ struct Login {
     renew_at: Timestamp,
 }
 
+struct SignedIn {
+    token: Secret,
+    life: Duration,
+}
+
 #[derive(Deserialize)]
-struct LoginAnswer {
+struct LoginAnswer<'a> {
     access_token: Secret,
-    expires_in: Option<u64>,
+    #[serde(borrow, default)]
+    expires_in: Option<&'a RawValue>,
+}
+
+impl LoginAnswer<'_> {
+    /// Seconds as a number or as text, whole or not.
+    fn life(&self) -> Duration {
+        let word = self.expires_in.and_then(|raw| Node::read(raw.get())?.word());
+        let seconds = word.and_then(|word| word.trim().parse::<f64>().ok()).filter(|seconds| *seconds > 0.0);
+        let life = |seconds| Duration::try_from_secs_f64(seconds).unwrap_or(LIFE_MAX).min(LIFE_MAX);
+        seconds.map_or(USUAL_LIFE, life)
+    }
 }
 
 impl Session {
     pub(super) fn new(transport: Arc<dyn Transport>, clock: Clock, key: ApiKey) -> Self {
-        Session { transport, clock, key, login: Mutex::default() }
+        Session { transport, clock, key, state: Mutex::default() }
     }
 
     /// A token to ask with, renewed when five sixths of its life have passed.
     pub(super) async fn token(&self) -> Result<Token, Failure> {
-        let mut login = self.login.lock().await;
-        if let Some(login) = login.as_ref().filter(|login| self.clock.now() < login.renew_at) {
+        let mut state = self.state.lock().await;
+        if let Some(login) = state.login.as_ref().filter(|login| self.clock.now() < login.renew_at) {
             return Ok(login.token.clone());
         }
-        self.renew(&mut login).await
+        self.renew(&mut state).await
     }
 
     pub(super) async fn is_current(&self, token: &Token) -> bool {
-        self.login.lock().await.as_ref().is_some_and(|login| login.token == *token)
+        self.state.lock().await.login.as_ref().is_some_and(|login| login.token == *token)
     }
 
     /// The remote gave 401 for a token: another one, unless somebody has got one already.
     pub(super) async fn refused(&self, token: &Token) -> Result<Token, Failure> {
-        let mut login = self.login.lock().await;
-        match login.as_ref().filter(|login| login.token != *token) {
+        let mut state = self.state.lock().await;
+        match state.login.as_ref().filter(|login| login.token != *token) {
             Some(login) => Ok(login.token.clone()),
-            None => self.renew(&mut login).await,
+            None => self.renew(&mut state).await,
         }
     }
 
     /// Ends the session at the remote, if there is one.
     pub(super) async fn end(&self) {
-        let Some(login) = self.login.lock().await.take() else { return };
+        let Some(login) = self.state.lock().await.login.take() else { return };
         let mut request = signed(Request::get("/api/4.0/logout"), &login.token);
         request.method = Method::DELETE;
         tokio::select! {
@@ -90,38 +120,47 @@ impl Session {
         }
     }
 
-    async fn renew(&self, login: &mut Option<Login>) -> Result<Token, Failure> {
+    async fn renew(&self, state: &mut State) -> Result<Token, Failure> {
+        if let Some(until) = state.not_before.filter(|until| self.clock.moment() < *until) {
+            let retry_after = Some(until.since(self.clock.moment()));
+            return Err(Failure { retry_after, ..Failure::new(FailureKind::Throttled, "logins are to wait") });
+        }
         let now = self.clock.now();
-        let answer = self.log_in().await?;
-        let token = Token::try_from(answer.access_token)
+        let SignedIn { token, life } = self.log_in().await.map_err(|failure| self.put_off(state, failure))?;
+        (state.not_before, state.refusals) = (None, 0);
+        let token = Token::try_from(token)
             .map_err(|_| Failure::new(FailureKind::Malformed, "the login gave no usable token"))?;
-        let life = Duration::from_secs(answer.expires_in.unwrap_or(USUAL_LIFE));
-        *login = Some(Login { token: token.clone(), renew_at: now + life * 5 / 6 });
+        state.login = Some(Login { token: token.clone(), renew_at: now + life * 5 / 6 });
         tracing::debug!("signed in");
         Ok(token)
     }
 
-    async fn log_in(&self) -> Result<LoginAnswer, Failure> {
-        let (mut wait, mut tries, began) = (FIRST_WAIT, 1, self.clock.moment());
+    /// Remembers until when nobody may sign in, if it is that, and says it.
+    fn put_off(&self, state: &mut State, failure: Failure) -> Failure {
+        if failure.kind != FailureKind::Throttled {
+            return failure;
+        }
+        let untold = (UNTOLD_WAIT * 2_u32.saturating_pow(state.refusals.min(16))).min(UNTOLD_WAIT_MAX);
+        let wait = failure.retry_after.unwrap_or(untold);
+        state.refusals = state.refusals.saturating_add(1);
+        state.not_before = Some(self.clock.moment() + wait);
+        Failure { retry_after: Some(wait), ..failure }
+    }
+
+    async fn log_in(&self) -> Result<SignedIn, Failure> {
+        let (mut wait, mut tries) = (FIRST_WAIT, 1);
         loop {
             let failure = match self.log_in_once().await {
-                Err(failure) if failure.kind != FailureKind::Credentials => failure,
+                Err(failure) if !failure.kind.is_about_account() && tries < TRIES => failure,
                 answer => return answer,
             };
-            // Who is asked to wait waits, and is no nearer to giving up.
-            let is_over = match failure.kind {
-                FailureKind::Throttled => self.clock.moment().since(began) >= THROTTLED_MAX,
-                _ => tries >= TRIES,
-            };
-            if is_over {
-                return Err(failure);
-            }
-            self.clock.sleep(failure.retry_after.unwrap_or(wait).min(ASKED_WAIT_MAX)).await;
-            (wait, tries) = ((wait * 2).min(ASKED_WAIT_MAX), tries + 1);
+            tracing::debug!(reason = failure.kind.as_str(), "signing in failed");
+            self.clock.sleep(wait).await;
+            (wait, tries) = (wait * 2, tries + 1);
         }
     }
 
-    async fn log_in_once(&self) -> Result<LoginAnswer, Failure> {
+    async fn log_in_once(&self) -> Result<SignedIn, Failure> {
         let ApiKey { client_id, client_secret } = &self.key;
         let form = format!("client_id={}&client_secret={}", escaped(client_id), escaped(client_secret.expose()));
         let content_type = HeaderValue::from_static("application/x-www-form-urlencoded");
@@ -131,11 +170,15 @@ impl Session {
     }
 }
 
-fn read_login(answer: &Response, now: Timestamp) -> Result<LoginAnswer, Failure> {
+fn read_login(answer: &Response, now: Timestamp) -> Result<SignedIn, Failure> {
     let status = answer.status;
     match status {
-        StatusCode::OK | StatusCode::CREATED => serde_json::from_slice(&answer.body)
-            .map_err(|_| Failure::new(FailureKind::Malformed, "the answer to the login is not what was asked for")),
+        StatusCode::OK | StatusCode::CREATED => {
+            let answer: LoginAnswer<'_> = serde_json::from_slice(&answer.body).map_err(|_| {
+                Failure::new(FailureKind::Malformed, "the answer to the login is not what was asked for")
+            })?;
+            Ok(SignedIn { life: answer.life(), token: answer.access_token })
+        }
         StatusCode::BAD_REQUEST
         | StatusCode::UNAUTHORIZED
         | StatusCode::FORBIDDEN
@@ -175,20 +218,31 @@ mod tests {
 
     use super::*;
 
-    fn kind_of(status: u16, body: &'static str) -> Result<Option<u64>, FailureKind> {
+    fn read(status: u16, body: &str) -> Result<Duration, FailureKind> {
         let status = StatusCode::from_u16(status).unwrap();
-        let answer = Response::new(status, HeaderMap::new(), Bytes::from_static(body.as_bytes()));
-        read_login(&answer, Timestamp::EPOCH).map(|login| login.expires_in).map_err(|failure| failure.kind)
+        let answer = Response::new(status, HeaderMap::new(), Bytes::copy_from_slice(body.as_bytes()));
+        read_login(&answer, Timestamp::EPOCH).map(|login| login.life).map_err(|failure| failure.kind)
+    }
+
+    #[test]
+    fn how_long_a_token_lasts_is_read_however_it_is_said() {
+        let said = [("60", 60.0), ("59.5", 59.5), ("\"60\"", 60.0), ("\" 59.5 \"", 59.5), ("1e2", 100.0)];
+        let unsaid = ["null", "0", "-5", "\"soon\"", "\"NaN\"", "[60]"].map(|text| (text, 3600.0));
+        let endless = ["18446744073709551615", "1e30", "1e999", "\"inf\""].map(|text| (text, 86_400.0));
+        for (text, seconds) in said.into_iter().chain(unsaid).chain(endless) {
+            let life = read(200, &format!(r#"{{"access_token":"t","expires_in":{text}}}"#));
+            assert_eq!(life, Ok(Duration::from_secs_f64(seconds)), "{text}");
+        }
+        assert_eq!(read(200, r#"{"access_token":"t"}"#), Ok(USUAL_LIFE));
     }
 
     #[test]
     fn a_refused_key_is_told_from_a_server_in_trouble() {
-        assert_eq!(kind_of(200, r#"{"access_token":"t","token_type":"Bearer","expires_in":60}"#), Ok(Some(60)));
         for refused in [400, 401, 403, 404, 422] {
-            assert_eq!(kind_of(refused, "{}"), Err(FailureKind::Credentials), "{refused}");
+            assert_eq!(read(refused, "{}"), Err(FailureKind::Credentials), "{refused}");
         }
-        assert_eq!(kind_of(429, "Too many requests"), Err(FailureKind::Throttled));
-        assert_eq!(kind_of(502, "<html>"), Err(FailureKind::Server));
-        assert_eq!(kind_of(200, "<html>"), Err(FailureKind::Malformed));
+        assert_eq!(read(429, "Too many requests"), Err(FailureKind::Throttled));
+        assert_eq!(read(502, "<html>"), Err(FailureKind::Server));
+        assert_eq!(read(200, "<html>"), Err(FailureKind::Malformed));
     }
 }

@@ -1,7 +1,7 @@
-//! Lists that come page by page: on to an empty page, each with the last row of the one before. What fails is made smaller,
-//! down to the row that cannot be listed.
+//! Lists that come page by page, each with the last row of the one before, which tells whether rows have moved: then the
+//! list is walked again. What fails is made smaller, down to the row that cannot be listed.
 
-use std::collections::HashSet;
+use std::{collections::HashMap, ops::Range, time::Duration};
 
 use highwater_core::{Failure, FailureKind, Key};
 use serde_json::value::RawValue;
@@ -17,6 +17,8 @@ const WALKS_MAX: u32 = 3;
 const SMALLER: usize = 8;
 /// A list with more rows that fail is one that fails, and so is one that begins with two of them.
 const BAD_ROWS_MAX: usize = 10;
+/// Where rows are hidden or many were added, some pages in a row show nothing new.
+const STALE_PAGES_MAX: u32 = 10;
 
 /// A row of a list that is walked.
 pub(super) trait Step: Sized {
@@ -29,6 +31,8 @@ pub(super) trait Step: Sized {
 pub(super) struct Walked<T> {
     pub(super) rows: Vec<T>,
     pub(super) unlisted: Vec<Unlisted>,
+    /// Of walks that were begun anew, what the last has not shown: most likely gone since.
+    pub(super) earlier: Vec<T>,
 }
 
 impl<T> Walked<T> {
@@ -43,13 +47,37 @@ impl<T> Walked<T> {
 
 /// How far a walk has come.
 struct Walk<T> {
-    walked: Walked<T>,
-    seen: HashSet<Key>,
+    rows: Vec<T>,
+    unlisted: Vec<Unlisted>,
+    /// The order in which rows came.
+    places: HashMap<Key, usize>,
+    /// Rows that came, also those without a name.
+    count: usize,
     /// Rows of the server that are behind it, also those that could not be had.
     position: usize,
     limit: usize,
-    /// The last page had as many rows as were asked for, so that the next is asked to show the last of them again.
-    is_full: bool,
+    /// The next page is asked to show the last row again.
+    overlaps: bool,
+    stale_pages: u32,
+    /// The page before, and the keys of its rows.
+    before: Option<(Ask, Vec<Option<Key>>)>,
+    /// Rows are not where they were when it began, and some of them may have been missed.
+    has_moved: bool,
+}
+
+/// A page to ask for.
+#[derive(Clone, Copy)]
+struct Ask {
+    offset: usize,
+    limit: usize,
+    /// Its first row is known, if nothing has moved.
+    overlaps: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Course {
+    Onward,
+    End,
 }
 
 impl Looker {
@@ -60,80 +88,176 @@ impl Looker {
 
     /// What comes after so many rows.
     pub(super) async fn walk_from<T: Step>(&self, path: &str, start: usize, call: &Call) -> Result<Walked<T>, Failure> {
-        for _ in 0..WALKS_MAX {
-            if let Some(walked) = self.walk_once(path, start, call).await? {
-                return Ok(walked);
+        let mut earlier: Vec<T> = Vec::new();
+        for walks_left in (0..WALKS_MAX).rev() {
+            let mut walk = Walk::new(start);
+            self.go(&mut walk, path, walks_left > 0, call).await?;
+            earlier.retain(|row| !walk.places.contains_key(row.key()));
+            let Walk { mut rows, mut unlisted, has_moved, .. } = walk;
+            if !has_moved {
+                return Ok(Walked { rows, unlisted, earlier });
+            }
+            earlier.append(&mut rows);
+            if walks_left == 0 {
+                let failure = Failure::new(FailureKind::Broken, format!("{path}: rows move at every look"));
+                unlisted.push(Unlisted { part: "rows that move".into(), failure });
+                return Ok(Walked { rows: earlier, unlisted, earlier: Vec::new() });
             }
         }
-        let message = format!("{path}: rows move at every look");
-        Err(Failure::new(FailureKind::Broken, message))
+        unreachable!("the last walk is taken as it is")
     }
 
-    /// None if rows moved meanwhile. A short page is not the last: rows that may not be seen can be missing from it.
-    async fn walk_once<T: Step>(&self, path: &str, start: usize, call: &Call) -> Result<Option<Walked<T>>, Failure> {
-        let walked = Walked { rows: Vec::new(), unlisted: Vec::new() };
-        let mut walk = Walk { walked, seen: HashSet::new(), position: start, limit: PAGE, is_full: false };
-        loop {
-            let overlap = usize::from(walk.is_full && walk.limit > 1);
-            let (limit, offset) = (walk.limit, walk.position - overlap);
-            let page = format!("{path}limit={limit}&offset={offset}");
-            let patience = match limit {
+    /// To the end, or until rows are seen to have moved if there is time for another walk. A short page is not the last:
+    /// rows that may not be seen can be missing from it, and a server may give less than it is asked for.
+    async fn go<T: Step>(&self, walk: &mut Walk<T>, path: &str, may_turn: bool, call: &Call) -> Result<(), Failure> {
+        while !(walk.has_moved && may_turn) {
+            let ask = walk.ask();
+            let patience = match walk.limit {
                 PAGE => &QUICK_RETRIES[..],
                 1 => &QUICK_RETRIES[..2],
                 _ => &[],
             };
-            match self.list_for(&page, patience, call).await {
-                Ok(body) => {
-                    let found = rows(&body, path)?;
-                    if found.is_empty() && overlap == 0 {
-                        return Ok(Some(walk.walked));
-                    }
-                    if !walk.add(&found, overlap, limit) {
-                        return Ok(None);
-                    }
+            let page = match self.page_of(path, ask, patience, call).await {
+                Ok(page) => page,
+                Err(failure) => {
+                    walk.retreat(failure)?;
+                    continue;
                 }
-                Err(failure) => walk.retreat(failure)?,
+            };
+            if let (true, Some((before, shown))) = (walk.is_doubtful(&page, ask), &walk.before) {
+                let again = self.page_of::<T>(path, *before, &QUICK_RETRIES, call).await?;
+                walk.has_moved |= keys_of(&again) != *shown;
+            }
+            match walk.add(page, ask) {
+                Course::End => return Ok(()),
+                Course::Onward if walk.stale_pages < STALE_PAGES_MAX => {}
+                Course::Onward => {
+                    walk.give_up(path);
+                    return Ok(());
+                }
             }
         }
+        Ok(())
+    }
+
+    async fn page_of<T: Step>(
+        &self,
+        path: &str,
+        ask: Ask,
+        patience: &[Duration],
+        call: &Call,
+    ) -> Result<Vec<Option<T>>, Failure> {
+        let page = format!("{path}limit={}&offset={}", ask.limit, ask.offset);
+        let body = self.list_for(&page, patience, call).await?;
+        Ok(rows(&body, path)?.into_iter().map(T::read).collect())
     }
 }
 
+fn keys_of<T: Step>(page: &[Option<T>]) -> Vec<Option<Key>> {
+    page.iter().map(|row| row.as_ref().map(|row| row.key().clone())).collect()
+}
+
 impl<T: Step> Walk<T> {
-    /// False if the row that was to be shown again is not there.
-    fn add(&mut self, found: &[&RawValue], overlap: usize, limit: usize) -> bool {
-        let read: Vec<Option<T>> = found.iter().map(|raw| T::read(raw)).collect();
-        let is_known = |row: &Option<T>| row.as_ref().is_some_and(|row| self.seen.contains(row.key()));
-        if overlap > 0 && !read.first().is_some_and(is_known) {
-            return false;
+    fn new(start: usize) -> Self {
+        Walk {
+            rows: Vec::new(),
+            unlisted: Vec::new(),
+            places: HashMap::new(),
+            count: 0,
+            position: start,
+            limit: PAGE,
+            overlaps: false,
+            stale_pages: 0,
+            before: None,
+            has_moved: false,
         }
-        self.position += found.len() - overlap;
-        self.is_full = found.len() == limit;
-        for row in read {
-            match row {
-                Some(row) => {
-                    if self.seen.insert(row.key().clone()) {
-                        self.walked.rows.push(row);
-                    }
-                }
-                None => self.walked.unlisted.push(Unlisted::nameless()),
+    }
+
+    fn ask(&self) -> Ask {
+        let overlap = usize::from(self.overlaps);
+        Ask { offset: self.position - overlap, limit: self.limit.max(1 + overlap), overlaps: self.overlaps }
+    }
+
+    fn add(&mut self, page: Vec<Option<T>>, ask: Ask) -> Course {
+        if page.is_empty() {
+            self.has_moved |= ask.overlaps;
+            return Course::End;
+        }
+        let (length, count, known) = (page.len(), self.count, self.known(&page, ask));
+        self.has_moved |= known.is_none();
+        let is_last_again = length == 1 && ask.overlaps && known == Some(self.last());
+        self.before = Some((ask, keys_of(&page)));
+        for row in page.into_iter().skip(known.map_or(0, |known| known.len())) {
+            self.take(row);
+        }
+        self.stale_pages = if self.count > count { 0 } else { self.stale_pages + 1 };
+        self.position = ask.offset + length;
+        // One row alone is no step forward: what comes after it is asked for.
+        self.overlaps = length > 1;
+        if is_last_again { Course::End } else { Course::Onward }
+    }
+
+    /// Whether rows have moved back, or some are hidden, of the page before: the latter shows the same if it is asked for
+    /// again.
+    fn is_doubtful(&self, page: &[Option<T>], ask: Ask) -> bool {
+        let expected = if ask.overlaps { self.last() } else { self.count..self.count };
+        !self.has_moved && page.len() > 1 && self.known(page, ask).is_some_and(|known| known != expected)
+    }
+
+    fn last(&self) -> Range<usize> {
+        self.count.saturating_sub(1)..self.count
+    }
+
+    /// The places of the rows with which a page begins, as far as they came before and in the same order; none if they
+    /// did not come in this order, or what was to be shown again is not there.
+    fn known(&self, page: &[Option<T>], ask: Ask) -> Option<Range<usize>> {
+        let first = match page.first()? {
+            Some(row) => self.places.get(row.key()).copied(),
+            None => self.count.checked_sub(1).filter(|_| ask.overlaps),
+        };
+        let Some(first) = first else { return (!ask.overlaps).then_some(self.count..self.count) };
+        let length = page.len().min(self.count - first);
+        let is_there = |(place, row): (usize, &Option<T>)| {
+            row.as_ref().is_none_or(|row| self.places.get(row.key()) == Some(&(first + place)))
+        };
+        page[..length].iter().enumerate().all(is_there).then_some(first..first + length)
+    }
+
+    fn take(&mut self, row: Option<T>) {
+        match row {
+            Some(row) if self.places.contains_key(row.key()) => self.has_moved = true,
+            Some(row) => {
+                self.places.insert(row.key().clone(), self.count);
+                self.rows.push(row);
+                self.count += 1;
+            }
+            None => {
+                self.unlisted.push(Unlisted::nameless());
+                self.count += 1;
             }
         }
-        true
+    }
+
+    /// The server shows again and again what it has shown.
+    fn give_up(&mut self, path: &str) {
+        let message = format!("{path}: {STALE_PAGES_MAX} pages in a row show nothing new, whatever their offset");
+        let part = format!("what comes after {} rows", self.count);
+        self.unlisted.push(Unlisted { part, failure: Failure::new(FailureKind::Malformed, message) });
     }
 
     fn retreat(&mut self, failure: Failure) -> Result<(), Failure> {
         let may_be_the_page = is_passing(failure.kind) || failure.kind == FailureKind::Status;
-        let bad_rows_max = if self.seen.is_empty() { 1 } else { BAD_ROWS_MAX };
-        if !may_be_the_page || self.walked.unlisted.len() >= bad_rows_max {
+        let bad_rows_max = if self.count == 0 { 1 } else { BAD_ROWS_MAX };
+        if !may_be_the_page || self.unlisted.len() >= bad_rows_max {
             return Err(failure);
         }
         if self.limit > 1 {
             self.limit = (self.limit / SMALLER).max(1);
             return Ok(());
         }
-        self.walked.unlisted.push(Unlisted { part: format!("row {}", self.position), failure });
+        self.unlisted.push(Unlisted { part: format!("row {}", self.position), failure });
         self.position += 1;
-        (self.limit, self.is_full) = (SMALLER, false);
+        (self.limit, self.overlaps) = (SMALLER, false);
         Ok(())
     }
 }
@@ -155,13 +279,20 @@ mod tests {
     }
 
     fn walk() -> Walk<Row> {
-        let walked = Walked { rows: Vec::new(), unlisted: Vec::new() };
-        Walk { walked, seen: HashSet::new(), position: 0, limit: PAGE, is_full: false }
+        Walk::new(0)
     }
 
-    fn add(walk: &mut Walk<Row>, page: &str, overlap: usize, limit: usize) -> bool {
-        let rows: Vec<&RawValue> = serde_json::from_str(page).unwrap();
-        walk.add(&rows, overlap, limit)
+    fn add(walk: &mut Walk<Row>, page: &str) -> Course {
+        let (rows, ask): (Vec<&RawValue>, _) = (serde_json::from_str(page).unwrap(), walk.ask());
+        walk.add(rows.into_iter().map(Row::read).collect(), ask)
+    }
+
+    /// A walk with these pages, and whether it noticed that rows moved.
+    fn moves(pages: &[&str]) -> bool {
+        let mut walk = walk();
+        let ends: Vec<_> = pages.iter().map(|page| add(&mut walk, page)).collect();
+        assert!(ends[..ends.len() - 1].iter().all(|course| *course == Course::Onward), "{ends:?}");
+        walk.has_moved
     }
 
     fn server() -> Failure {
@@ -169,24 +300,46 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_moved_between_pages_show_in_the_row_that_is_shown_again() {
+    fn rows_that_moved_between_pages_show_in_the_rows_that_are_shown_again() {
+        for quiet in [&["[1,2,3]", "[3,4]", "[4]"][..], &["[1]", "[]"], &["[1]", "[2,3]"], &["[]"]] {
+            assert!(!moves(quiet), "{quiet:?}");
+        }
+        for moved in [&["[1,2,3]", "[5,6]"][..], &["[1,2,3]", "[]"], &["[1,2,3]", "[2,4]"], &["[1,2,3]", "[3,4,1]"]] {
+            assert!(moves(moved), "{moved:?}");
+        }
+    }
+
+    #[test]
+    fn a_row_behind_hidden_ones_may_come_again_with_those_before_it() {
+        // Rows 2 to 8 of ten are hidden: the page that begins with the third has what the first one had.
         let mut walk = walk();
-        assert!(add(&mut walk, "[1,2,3]", 0, 3));
-        assert!(walk.is_full);
-        assert!(add(&mut walk, "[3,4]", 1, 3));
-        assert_eq!((walk.position, walk.is_full), (4, false));
-        assert!(!add(&mut walk, "[6,7]", 1, 3), "row 5 has moved over the edge");
+        for (page, is_doubtful) in [("[1,9,10]", false), ("[9,10,11,12]", true), ("[12]", false)] {
+            let rows: Vec<&RawValue> = serde_json::from_str(page).unwrap();
+            let rows: Vec<Option<Row>> = rows.into_iter().map(Row::read).collect();
+            assert_eq!(walk.is_doubtful(&rows, walk.ask()), is_doubtful, "{page}");
+            add(&mut walk, page);
+        }
+        assert!(!walk.has_moved);
+    }
+
+    #[test]
+    fn the_end_is_where_only_the_last_row_comes_again() {
+        let mut walk = walk();
+        assert_eq!(["[1,2]", "[2,3]", "[3]"].map(|page| add(&mut walk, page)).last(), Some(&Course::End));
+        assert_eq!((walk.position, walk.count), (3, 3));
     }
 
     #[test]
     fn a_page_that_fails_is_made_smaller_down_to_the_row_that_is_left_out() {
         let mut walk = walk();
-        add(&mut walk, "[1,2]", 0, PAGE);
+        add(&mut walk, "[1,2]");
         while walk.limit > 1 {
             walk.retreat(server()).unwrap();
         }
+        let Ask { offset, limit, .. } = walk.ask();
+        assert_eq!((offset, limit), (1, 2), "also a single row is asked for with the one before it");
         walk.retreat(server()).unwrap();
-        assert_eq!((walk.position, walk.walked.unlisted[0].part.as_str()), (3, "row 2"));
+        assert_eq!((walk.position, walk.unlisted[0].part.as_str()), (3, "row 2"));
         assert!(walk.limit > 1);
         assert!(walk.retreat(Failure::new(FailureKind::Forbidden, "status 403")).is_err());
     }
@@ -199,10 +352,13 @@ mod tests {
     }
 
     #[test]
-    fn a_row_without_a_name_is_told_of() {
+    fn a_row_without_a_name_is_told_of_once() {
         let mut walk = walk();
-        assert!(add(&mut walk, r#"[1,"x",2]"#, 0, 3));
-        assert_eq!((walk.walked.rows.len(), walk.walked.unlisted.len()), (2, 1));
-        assert!(walk.walked.whole().is_err());
+        for page in [r#"[1,"x",2,"y"]"#, r#"["y",3]"#] {
+            assert_eq!(add(&mut walk, page), Course::Onward);
+        }
+        assert_eq!((walk.rows.len(), walk.unlisted.len(), walk.has_moved), (3, 2, false));
+        let Walk { rows, unlisted, .. } = walk;
+        assert!(Walked { rows, unlisted, earlier: Vec::new() }.whole().is_err());
     }
 }

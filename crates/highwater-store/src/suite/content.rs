@@ -27,6 +27,10 @@ static DASHBOARDS: Table = Table {
 };
 
 pub fn dashboard(id: &str, hash: &str, views: u32) -> Record {
+    with_body(id, hash, format!(r#"{{"id":"{id}","views":{views}}}"#))
+}
+
+fn with_body(id: &str, hash: &str, body: String) -> Record {
     let key = Key::from(id);
     let text = |text: &str| Value::Text(text.into());
     let values = vec![
@@ -35,7 +39,7 @@ pub fn dashboard(id: &str, hash: &str, views: u32) -> Record {
         text("dashboards"),
         text(id),
         Value::Null,
-        Value::Json(format!(r#"{{"id":"{id}","views":{views}}}"#)),
+        Value::Json(body),
         text(hash),
     ];
     Record::new(key, &DASHBOARDS, Body { values, edges: Vec::new() })
@@ -60,6 +64,33 @@ pub async fn what_moves_without_meaning_is_written_and_no_version(lab: Lab) {
     assert_eq!(scene.query(version).await, ["dashboards|7|a|2"]);
     let rows = scene.store().rows(&DASHBOARDS, Page { after: None, limit: 10 }).await.unwrap();
     assert!(rows.iter().all(|row| row.row_check == row.body.checksum()));
+}
+
+pub async fn fields_are_read_of_what_has_some_whatever_stands_beside_it(lab: Lab) {
+    let scene = Scene::planned(lab, 0, 100, 100).await;
+    let lease = scene.claim_one(at(0)).await.lease;
+    let query = r#"{"model":"m","view":"v","fields":["a.b",null,5,{"x":1},["y"],"c.d"],"filters":{"e.f":"1"}}"#;
+    let elements = [
+        r#""a text""#,
+        "7",
+        "null",
+        "[1]",
+        "{}",
+        r#"{"id":"1","query":"a text","result_maker":"a text","look":null}"#,
+        r#"{"id":"2","query":null,"result_maker":null,"look":{"query":{"fields":"a text","filters":["g.h"]}}}"#,
+    ];
+    let odd = elements.join(",");
+    let bodies = [
+        ("1", format!(r#"{{"dashboard_elements":[{odd},{{"id":"9","query":{query}}}]}}"#)),
+        ("2", format!(r#"{{"dashboard_elements":{{"one":"a text","two":{{"id":"3","query":{query}}}}}}}"#)),
+        ("3", r#"{"dashboard_elements":"a text"}"#.to_owned()),
+        ("4", r#"{"dashboard_elements":null}"#.to_owned()),
+        ("5", r#"["a text"]"#.to_owned()),
+    ];
+    let records = bodies.map(|(id, body)| with_body(id, id, body)).into();
+    scene.commit(&lease, records, vec![], at(1)).await.unwrap();
+    let used = "SELECT content_id, element_id, model, explore, field, used_as FROM looker_fields_used ORDER BY field";
+    assert_eq!(scene.query(used).await, ["1|9|m|v|a.b|field", "1|9|m|v|c.d|field", "1|9|m|v|e.f|filter"]);
 }
 
 pub async fn when_a_row_was_last_fetched_is_told_beside_its_columns(lab: Lab) {

@@ -79,13 +79,18 @@ impl Scene {
         );
         let lives = (0..between(0, 4)).map(|_| Duration::from_millis(between(10, 30_000))).collect();
         Scene {
-            seed,
             dashboards: between(5, 60),
-            plan: LookerPlan::parse(&plan).expect("a valid plan"),
             page: between(10, 25) as usize,
             in_flight: between(1, 8) as u32,
             lives,
+            ..Scene::planned(seed, &plan)
         }
+    }
+
+    /// A small instance where happens what the plan says, and nothing else.
+    pub(super) fn planned(seed: u64, plan: &str) -> Scene {
+        let plan = LookerPlan::parse(plan).expect("a valid plan");
+        Scene { seed, dashboards: 5, plan, page: 20, in_flight: 4, lives: Vec::new() }
     }
 }
 

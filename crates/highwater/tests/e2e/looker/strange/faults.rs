@@ -56,6 +56,21 @@ fn a_login_that_is_throttled_is_waited_for() {
 }
 
 #[test]
+fn a_login_that_is_to_wait_for_longer_than_patience_ends_the_run() {
+    let desk = Strange::new(World::default().with("themes", named(3)), "types = ['themes']\n");
+    desk.stage.rule(|ask, _| {
+        let reply = || Reply { headers: "Retry-After: 3600\r\n", ..Reply::status(429) };
+        (ask.path == "login").then(reply)
+    });
+    let done = desk.sync().exits(3);
+    assert_eq!(desk.stage.times("login"), 1, "{}", done.err);
+    assert!(desk.reasons("themes").is_empty(), "nothing is wrong with the themes");
+    desk.stage.rule(|_, _| None);
+    desk.sync().exits(3);
+    assert_eq!(desk.stage.times("login"), 1, "another run does not ask before that time either");
+}
+
+#[test]
 fn a_server_that_is_down_is_not_asked_for_one_type_after_the_other() {
     let desk = Strange::new(World::granted().with_looks(5).with("themes", named(3)), "");
     desk.sync().exits(0);

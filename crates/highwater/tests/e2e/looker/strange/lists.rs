@@ -1,5 +1,7 @@
 //! Lists that leave something out, are cut short, or have rows that say too little.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::json;
 
 use super::{
@@ -44,6 +46,25 @@ fn short_pages_with_hidden_rows_are_read_to_the_end() {
     desk.sync().exits(0);
     assert_eq!(desk.deleted("dashboards"), seen);
     desk.verify().exits(0);
+}
+
+#[test]
+fn a_list_whose_rows_never_rest_is_not_called_complete() {
+    let desk = Strange::new(World::default().with("alerts", named(30)), "types = ['alerts']\n");
+    let asked = AtomicUsize::new(0);
+    desk.stage.rule(move |ask, _| {
+        // Each look at a page moves the last alert to the front.
+        let mut alerts = named(30);
+        alerts.rotate_right(asked.fetch_add(usize::from(ask.path == "alerts/search"), Ordering::Relaxed) % 30);
+        let page = || alerts.into_iter().skip(ask.number("offset").unwrap_or(0)).take(10).collect::<Vec<_>>();
+        (ask.path == "alerts/search").then(|| Reply::ok(json!(page()).to_string()))
+    });
+    desk.sync().exits(3);
+    assert!(!desk.is_complete("alerts"));
+    assert!(desk.live("alerts").len() >= 10, "{:?}", desk.live("alerts"));
+    desk.stage.rule(|_, _| None);
+    desk.sync().exits(0);
+    assert_eq!(desk.live("alerts"), ids(1..=30));
 }
 
 #[test]
