@@ -29,6 +29,10 @@ pub enum Event {
         span: Span,
         segments: u64,
     },
+    /// What lies between the range that was asked for and what is mirrored is fetched as well.
+    Bridged {
+        gap: Span,
+    },
     Claimed {
         segment: SegmentId,
         span: Span,

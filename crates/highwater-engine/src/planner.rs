@@ -46,10 +46,22 @@ pub(crate) async fn extend(
 ) -> Result<u64> {
     let origin = if row.span.is_empty() || range.sets_origin() { wanted.start() } else { row.span.start() };
     let extension = Extension::of(row.span, origin, wanted.end());
+    if let Some(gap) = gap(row.span, wanted) {
+        engine.emit(Event::Bridged { gap });
+    }
     for span in [extension.below, extension.above] {
         lay(engine, stream, span, Purpose::Catchup, None).await?;
     }
     Ok(extension.below.len() + extension.above.len())
+}
+
+/// A mirror has no holes: what lies between two ranges belongs to it.
+fn gap(mirrored: Span, wanted: Span) -> Option<Span> {
+    if mirrored.is_empty() || wanted.is_empty() {
+        return None;
+    }
+    let (low, high) = (mirrored.end().min(wanted.end()), mirrored.start().max(wanted.start()));
+    (low < high).then(|| Span::new(low, high))
 }
 
 /// Has a range that is covered already looked at again.
@@ -81,6 +93,17 @@ pub(crate) async fn lay(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_lies_between_two_ranges_is_a_gap() {
+        let span = |start, end| Span::new(Position(start), Position(end));
+        assert_eq!(gap(span(901, 1001), span(1, 301)), Some(span(301, 901)));
+        assert_eq!(gap(span(1, 301), span(901, 1001)), Some(span(301, 901)));
+        for other in [span(1, 11), span(11, 21), span(5, 8), span(0, 1), span(30, 30)] {
+            assert_eq!(gap(span(1, 11), other), None, "{other}");
+        }
+        assert_eq!(gap(span(7, 7), span(1, 3)), None, "nothing is mirrored yet");
+    }
 
     #[test]
     fn a_range_is_clamped_to_what_exists() {

@@ -85,6 +85,10 @@ impl Progress {
             }
             Event::OutageOver => "the source answers again".into(),
             Event::HeadFailed { kind, .. } => format!("the source does not answer yet ({kind}); trying again"),
+            Event::Bridged { gap } => {
+                let (first, last) = (gap.start(), gap.end().minus(1));
+                format!("{first} to {last} lie between that and what is mirrored, and are fetched as well")
+            }
             Event::StoreTrouble { error } => format!("the store cannot write: {error}; trying again"),
             Event::StoreHealed => "the store writes again".into(),
             Event::Alert(change) if change.send => change.to_string(),
@@ -113,9 +117,14 @@ pub(crate) fn log(event: &Event) {
         Event::Closed { segment, span, status, frontier } => {
             tracing::debug!(%segment, %span, %status, %frontier, "segment closed");
         }
-        Event::JobSplit { .. } | Event::JobStalled { .. } | Event::WorkerPanicked { .. } | Event::LeaseLost { .. } => {
-            tracing::warn!(?event, "work redone");
+        Event::JobSplit { segment, keys } => {
+            tracing::warn!("{keys} keys of segment {segment} fail together, and are tried in halves");
         }
+        Event::JobStalled { segment, keys } => {
+            tracing::warn!("{keys} keys of segment {segment} showed no sign of life, and are begun anew");
+        }
+        Event::WorkerPanicked { segment } => tracing::warn!("a worker panicked on segment {segment}; it is begun anew"),
+        Event::LeaseLost { segment } => tracing::warn!("segment {segment} is somebody else's now"),
         Event::OutageSuspected { .. } => tracing::info!(?event),
         _ => {}
     }

@@ -20,6 +20,17 @@ struct Cycle {
     wanted: Duration,
 }
 
+/// A cycle that ended within a second of work is nearly all pause, and says little of what the source takes in the long
+/// run: no more than this part of the rate is given up for it.
+const BRIEF_LEAST: f64 = 0.25;
+
+impl Cycle {
+    fn accepted_rate(&self, rate: f64) -> f64 {
+        let accepted = self.accepted / self.wanted.as_secs_f64();
+        if self.accepted < rate { accepted.max(rate * BRIEF_LEAST) } else { accepted }
+    }
+}
+
 impl Pace {
     pub(super) fn new(rate: AdaptiveRate, burst: f64, now: Moment) -> Self {
         Pace { rate, bucket: Bucket::new(burst, now), cycle: Cycle::default() }
@@ -69,7 +80,7 @@ impl Pace {
         self.bucket.settle(self.rate.current(), now);
         let cycle = std::mem::take(&mut self.cycle);
         if !cycle.wanted.is_zero() {
-            self.rate.resumed(cycle.accepted / cycle.wanted.as_secs_f64(), now);
+            self.rate.resumed(cycle.accepted_rate(self.rate.current()), now);
         }
     }
 }

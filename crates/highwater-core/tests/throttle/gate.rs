@@ -181,6 +181,17 @@ fn the_gate_opens_at_what_the_source_accepted_and_a_quiet_night_does_not_count()
 }
 
 #[test]
+fn a_pause_after_a_few_requests_does_not_take_the_rate() {
+    let mut throttle = at_50();
+    for outcome in [vec![OK; 20], vec![refused_for(10.0), OK]].concat() {
+        let (now, permit) = next(&mut throttle, at(0.0));
+        throttle.finish(permit, outcome, now, 0.0);
+    }
+    let rate = throttle.snapshot(at(0.0)).rate.expect("limited");
+    assert_eq!(rate, 12.5, "a quarter, not the two a second that were accepted with the pause");
+}
+
+#[test]
 fn an_outage_is_paused_from_outside_and_does_not_touch_the_rate() {
     let mut throttle = at_50();
     throttle.pause(at(600.0), PauseReason::Outage, at(1.0));
@@ -200,12 +211,12 @@ fn an_outage_is_paused_from_outside_and_does_not_touch_the_rate() {
 fn an_outage_does_not_count_as_refused_time() {
     let mut throttle = at_50();
     throttle.pause(at(600.0), PauseReason::Outage, at(0.0));
-    for outcome in [OK, refused_for(2.0), OK] {
+    for outcome in [vec![OK; 59], vec![refused_for(6.0), OK]].concat() {
         let (now, permit) = next(&mut throttle, at(0.0));
         throttle.finish(permit, outcome, now, 0.0);
     }
     let rate = throttle.snapshot(at(0.0)).rate.expect("limited");
-    assert!((0.9..1.1).contains(&rate), "two accepted in two seconds, not {rate}/s");
+    assert!((8.0..9.0).contains(&rate), "sixty accepted in seven seconds, not {rate}/s");
 }
 
 #[test]

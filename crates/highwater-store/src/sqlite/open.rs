@@ -111,8 +111,8 @@ pub(super) fn resolve(path: &Path) -> Result<PathBuf> {
 
 /// Before anything is made beside it. A file that is still empty, or shorter than what tells, is for SQLite to judge.
 fn check_is_database(path: &Path) -> Result<()> {
-    if path.is_dir() {
-        return Err(cannot_open(path, "it is a folder"));
+    if !path.is_file() {
+        return Err(cannot_open(path, if path.is_dir() { "it is a folder" } else { "it is no file" }));
     }
     let mut begins = [0; MAGIC.len()];
     // Whether it may be read is found out by opening it.
@@ -132,6 +132,7 @@ pub(super) fn writer(path: &Path, options: &OpenOptions) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connect = || -> Sql<Connection> {
         let mut db = Connection::open_with_flags(path, flags)?;
+        check_is_ours(&db)?;
         set_up_writer(&db, options.durability)?;
         migrate(&mut db)?;
         if options.mode != Mode::CopyTarget {
@@ -194,6 +195,16 @@ pub(super) fn checked_reader(path: &Path) -> Result<Connection> {
 
 pub(super) fn check_exists(path: &Path) -> Result<()> {
     if path.exists() { Ok(()) } else { Err(cannot_open(path, "there is no such file")) }
+}
+
+/// Before anything of it is changed: a database of another program is not ours to settle in.
+fn check_is_ours(db: &Connection) -> Sql<()> {
+    set_up(db)?;
+    let is_strange = "SELECT count(*) > 0 AND count(*) FILTER (WHERE name = 'highwater_schema') = 0 FROM sqlite_schema";
+    match db.query_row(is_strange, [], |row| row.get(0))? {
+        true => Err(StoreError::new(ErrorKind::CannotOpen, "it is the database of another program").into()),
+        false => Ok(()),
+    }
 }
 
 fn check_finished(db: &Connection) -> Sql<()> {

@@ -80,7 +80,15 @@ fn a_database_from_the_future_is_left_alone() {
     home.write("highwater.db", "this is no database, and no highwater should write over it");
     fs::remove_file(home.path("highwater.db-wal")).ok();
     home.run(&["sync", "hn"]).exits(2).complains(&["not a SQLite database", "hint: check store.url"]);
-    home.run(&["sync", "hn", "--store", "sqlite:."]).exits(2).complains(&["it is a folder", "hint: check store.url"]);
+    for args in [&["sync", "hn"][..], &["status"]] {
+        let args = [args, &["--store", "sqlite:."]].concat();
+        home.run(&args).exits(2).complains(&["it is a folder", "hint: check store.url"]);
+    }
+    Database::make(&home.path("other.db"), "CREATE TABLE hn_items (id INTEGER PRIMARY KEY, by TEXT)");
+    let before = fs::read(home.path("other.db")).unwrap();
+    let strange = home.run(&["sync", "hn", "--store", "sqlite:other.db"]).exits(2);
+    strange.complains(&["it is the database of another program"]);
+    assert_eq!(fs::read(home.path("other.db")).unwrap(), before);
 }
 
 #[test]
@@ -173,6 +181,17 @@ fn a_source_named_twice_is_synced_once() {
     let home = Home::new(&server.url(), FAST);
     let done = home.run(&["sync", "hn", "hn", "--json"]).exits(0).json();
     assert_eq!(done["streams"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn what_is_fetched_beside_the_range_that_was_asked_for_is_said() {
+    let server = small();
+    let home = Home::new(&server.url(), FAST);
+    home.run(&["sync", "hn", "--last", "5"]).exits(0);
+    home.run(&["sync", "hn", "--from", "1", "--to", "3"])
+        .exits(0)
+        .complains(&["hn: 4 to 15 lie between that and what"]);
+    assert_eq!(home.status()["stored"], 20);
 }
 
 #[test]

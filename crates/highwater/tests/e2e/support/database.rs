@@ -33,6 +33,12 @@ impl Database {
         changed
     }
 
+    /// A database of another program.
+    pub(crate) fn make(path: &Path, sql: &str) {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        Database::connect(path, flags).0.execute_batch(sql).unwrap();
+    }
+
     pub(crate) fn one<T: FromSql>(&self, sql: &str) -> T {
         self.0.query_row(sql, [], |row| row.get(0)).unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
