@@ -3,7 +3,7 @@
 
 use super::{
     latency::{Health, Latency},
-    losses::{Advice, Losses, TRIED},
+    losses::{Advice, Losses},
     settings::{InFlight, OnSlow},
 };
 use crate::Moment;
@@ -15,6 +15,10 @@ const CAP_LEAST: f64 = 2.0;
 const SHRINK: f64 = 0.9;
 /// Healthy rounds of a second that take a shrunk limit back to its maximum, at most.
 const REGROWTH_ROUNDS: f64 = 16.0;
+/// What is left of the requests under way when it is tried whether fewer are lost, at first, and once it is known that
+/// only so many are taken.
+const TRIED: f64 = 0.25;
+const TRIED_AGAIN: f64 = 0.7;
 /// As much a round where more than a source takes are lost: a larger step would go far beyond.
 const REGROWTH_SHARE: f64 = 0.1;
 const COST_WEIGHT: f64 = 0.05;
@@ -100,11 +104,12 @@ impl Concurrency {
 
     /// Whether an answer came at all, whatever it says, or the connection was refused or lost.
     pub(super) fn ended(&mut self, is_lost: bool, started: Moment, now: Moment) {
-        match self.losses.record(is_lost, started, self.limit, now) {
+        let limits = (self.limit, CAP_LEAST.min(f64::from(self.bounds.max)));
+        match self.losses.record(is_lost, started, limits, now) {
             Advice::None => {}
             Advice::Try => {
                 self.limit = self.limit.min(f64::from(self.in_flight + 1));
-                self.shrink(TRIED);
+                self.shrink(if self.was_lossy { TRIED_AGAIN } else { TRIED });
             }
             Advice::Keep => self.was_lossy = true,
             Advice::Restore(limit) => self.limit = limit,

@@ -8,8 +8,9 @@ use std::time::Duration;
 const WINDOW: u32 = 40;
 /// So many of them lost are worth a try.
 const MANY: f64 = 0.25;
-/// What is left of the requests under way in a try.
-pub(super) const TRIED: f64 = 0.25;
+/// So few of them are left when a try has helped. Requests that are refused come back at once and are many: the share
+/// hardly falls until all that are under way are taken.
+const HELPED: f64 = 0.5;
 /// How long the outcome of a try that did not help is believed.
 const BELIEVED: Duration = Duration::from_secs(30);
 
@@ -34,7 +35,7 @@ struct Trial {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Advice {
     None,
-    /// Go down to a part of what is under way.
+    /// Go down to a part of what is under way, or further down.
     Try,
     /// Fewer are lost now.
     Keep,
@@ -47,8 +48,8 @@ impl Losses {
         Losses { seen: 0, lost: 0, since: now, trial: None, quiet_until: now }
     }
 
-    /// A request that began at `started` under a limit of `limit` has come to its end.
-    pub(super) fn record(&mut self, is_lost: bool, started: Moment, limit: f64, now: Moment) -> Advice {
+    /// A request that began at `started` has come to its end, under a limit of `limit`, which may be as low as `least`.
+    pub(super) fn record(&mut self, is_lost: bool, started: Moment, (limit, least): (f64, f64), now: Moment) -> Advice {
         if started < self.since {
             return Advice::None;
         }
@@ -60,7 +61,10 @@ impl Losses {
         let share = f64::from(self.lost) / f64::from(self.seen);
         (self.seen, self.lost) = (0, 0);
         match self.trial.take() {
-            Some(before) => self.judge(&before, share, now),
+            Some(before) => {
+                self.since = now;
+                self.judge(before, share, limit > least)
+            }
             None if share < MANY || now < self.quiet_until => Advice::None,
             None => {
                 (self.trial, self.since) = (Some(Trial { share, limit }), now);
@@ -69,14 +73,15 @@ impl Losses {
         }
     }
 
-    /// Half way between no change at all and what is left if only so many are ever taken.
-    fn judge(&mut self, before: &Trial, share: f64, now: Moment) -> Advice {
-        self.since = now;
-        let if_too_many = (1.0 - (1.0 - before.share) / TRIED).max(0.0);
-        if share <= (before.share + if_too_many) / 2.0 {
+    fn judge(&mut self, before: Trial, share: f64, may_go_on: bool) -> Advice {
+        if share <= before.share * HELPED {
             return Advice::Keep;
         }
-        self.quiet_until = now + BELIEVED;
+        if may_go_on {
+            self.trial = Some(before);
+            return Advice::Try;
+        }
+        self.quiet_until = self.since + BELIEVED;
         Advice::Restore(before.limit)
     }
 }
@@ -90,33 +95,34 @@ mod tests {
     }
 
     /// A window of outcomes of which so many are lost.
-    fn window(losses: &mut Losses, lost: u32, second: u64) -> Advice {
-        let record = |index| losses.record(index < lost, at(second), 64.0, at(second));
+    fn window(losses: &mut Losses, limit: f64, lost: u32, second: u64) -> Advice {
+        let record = |index| losses.record(index < lost, at(second), (limit, 2.0), at(second));
         (0..WINDOW).map(record).last().unwrap()
     }
 
     #[test]
     fn a_few_losses_are_nobody_s_fault() {
         let mut losses = Losses::new(at(0));
-        assert_eq!(window(&mut losses, WINDOW / 5, 1), Advice::None);
+        assert_eq!(window(&mut losses, 64.0, WINDOW / 5, 1), Advice::None);
     }
 
     #[test]
     fn where_only_so_many_are_taken_fewer_are_asked_for() {
         let mut losses = Losses::new(at(0));
-        assert_eq!(window(&mut losses, 34, 1), Advice::Try);
-        assert_eq!(losses.record(true, at(0), 16.0, at(2)), Advice::None, "it began before the try");
-        assert_eq!(window(&mut losses, 16, 2), Advice::Keep);
-        assert_eq!(window(&mut losses, 16, 3), Advice::Try, "they are still many");
-        assert_eq!(window(&mut losses, 0, 4), Advice::Keep);
+        assert_eq!(window(&mut losses, 64.0, 34, 1), Advice::Try);
+        assert_eq!(losses.record(true, at(0), (16.0, 2.0), at(2)), Advice::None, "it began before the try");
+        assert_eq!(window(&mut losses, 16.0, 32, 2), Advice::Try, "there are still more than are taken");
+        assert_eq!(window(&mut losses, 4.0, 0, 3), Advice::Keep);
+        assert_eq!(window(&mut losses, 7.0, 30, 9), Advice::Try, "it has grown beyond what is taken");
     }
 
     #[test]
     fn losses_that_have_other_reasons_slow_nothing_down() {
         let mut losses = Losses::new(at(0));
-        assert_eq!(window(&mut losses, 20, 1), Advice::Try);
-        assert_eq!(window(&mut losses, 18, 2), Advice::Restore(64.0));
-        assert_eq!(window(&mut losses, 20, 31), Advice::None);
-        assert_eq!(window(&mut losses, 20, 32), Advice::Try, "the world may have changed");
+        assert_eq!(window(&mut losses, 64.0, 20, 1), Advice::Try);
+        assert_eq!(window(&mut losses, 16.0, 18, 2), Advice::Try);
+        assert_eq!(window(&mut losses, 2.0, 22, 3), Advice::Restore(64.0));
+        assert_eq!(window(&mut losses, 64.0, 20, 32), Advice::None);
+        assert_eq!(window(&mut losses, 64.0, 20, 33), Advice::Try, "the world may have changed");
     }
 }

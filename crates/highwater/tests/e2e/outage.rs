@@ -3,12 +3,12 @@
 use std::{
     sync::{
         Mutex,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
-use crate::support::{Deadline, FAST, Home, Reply, Server, item};
+use crate::support::{Deadline, FAST, Home, Reply, Server, item, pause};
 
 fn well(asked: Option<i64>, last: i64) -> Option<Reply> {
     Some(Reply::ok(asked.map_or_else(|| last.to_string(), item)))
@@ -66,6 +66,28 @@ fn refusals_everywhere_are_retried_and_never_taken_for_bad_credentials() {
     assert!(status["retrying"].as_u64() > Some(0), "{status}");
 }
 
+/// As a proxy does that takes only so many at a time.
+#[test]
+fn where_only_so_many_requests_are_taken_at_once_fewer_are_made() {
+    const TAKEN: usize = 6;
+    const TAKES: Duration = Duration::from_millis(50);
+    const ITEMS: i64 = 800;
+    let under_way = AtomicUsize::new(0);
+    let server = Server::start(move |asked, _| {
+        let is_taken = under_way.fetch_add(1, Ordering::Relaxed) < TAKEN;
+        if is_taken {
+            pause(TAKES);
+        }
+        under_way.fetch_sub(1, Ordering::Relaxed);
+        if is_taken { well(asked, ITEMS) } else { Some(Reply::hang_up()) }
+    });
+    let home = Home::new(&server.url(), "rate = 500");
+    home.run(&["sync", "hn"]).exits(0);
+    assert_eq!(home.status()["stored"], ITEMS);
+    let refused = server.hits().iter().filter(|hit| hit.status == 0).count();
+    assert!(refused < 1600, "{refused} requests were refused");
+}
+
 #[test]
 fn retry_after_silences_the_whole_account() {
     const IN_FLIGHT: usize = 8;
@@ -91,7 +113,7 @@ fn a_retry_that_is_due_does_not_wait_for_what_was_claimed_for_minutes() {
         Some(5) if !failed.swap(true, Ordering::Relaxed) => Some(Reply::status(500)),
         _ => well(asked, ITEMS),
     });
-    let home = Home::new(&server.url(), "rate = 600\nsegment = 500");
+    let home = Home::new(&server.url(), "rate = 600\nsegment = 500\njob = 1");
     home.run(&["sync", "hn"]).exits(0);
     let asked: Vec<i64> = server.hits().iter().filter_map(|hit| hit.item).collect();
     let again = asked.iter().rposition(|item| *item == 5).unwrap();

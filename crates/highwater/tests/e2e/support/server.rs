@@ -23,10 +23,18 @@ impl Reply {
         Reply { status: 200, headers: "", body: body.into() }
     }
 
+    /// The connection is closed instead.
+    pub(crate) fn hang_up() -> Reply {
+        Reply::status(NONE)
+    }
+
     pub(crate) fn status(status: u16) -> Reply {
         Reply { status, headers: "", body: "{\"error\":\"refused\"}".into() }
     }
 }
+
+/// The status of a request that was hung up on.
+const NONE: u16 = 0;
 
 /// An ordinary item.
 pub(crate) fn item(id: i64) -> String {
@@ -96,7 +104,7 @@ fn serve(stream: TcpStream, answer: &Answer, hits: &Hits) -> Option<()> {
         let item = read_request(&mut reader)?;
         let before = {
             let mut hits = hits.lock().unwrap();
-            hits.push(Hit { item, arrived: now(), answered: None, status: 0 });
+            hits.push(Hit { item, arrived: now(), answered: None, status: NONE });
             hits.len() - 1
         };
         let Some(Reply { status, headers, body }) = answer(item, before) else {
@@ -106,6 +114,9 @@ fn serve(stream: TcpStream, answer: &Answer, hits: &Hits) -> Option<()> {
         {
             let mut hits = hits.lock().unwrap();
             (hits[before].answered, hits[before].status) = (Some(now()), status);
+        }
+        if status == NONE {
+            return None;
         }
         let length = body.len();
         let head = format!("HTTP/1.1 {status} X\r\n{headers}Content-Length: {length}\r\n\r\n");
