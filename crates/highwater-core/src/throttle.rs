@@ -148,7 +148,8 @@ impl Throttle {
 
     /// Ends an outage or an operator's pause. What the source itself asked for is still waited out.
     pub fn resume(&mut self, now: Moment) {
-        self.tick(now);
+        let now = self.tick(now);
+        self.concurrency.paused(now);
         self.gate.resume();
     }
 
@@ -284,6 +285,7 @@ impl Throttle {
 
     fn reopen(&mut self, opening: Opening, now: Moment) {
         self.flight.begin(now);
+        self.concurrency.paused(now);
         match &mut self.pace {
             Some(pace) if opening == Opening::AfterQuota => pace.reopened(now),
             Some(_) => {}

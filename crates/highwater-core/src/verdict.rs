@@ -173,7 +173,8 @@ impl Judge {
         let verdict = if attempts >= self.retry.attempts || failure.kind.is_final() {
             Verdict::Dead
         } else {
-            Verdict::Retry { at: self.now + self.retry.delay(attempts.max(1), self.jitter) }
+            let least = if is_unseen { UNSEEN_AS } else { 1 };
+            Verdict::Retry { at: self.now + self.retry.delay(attempts.max(least), self.jitter) }
         };
         let last_error = Some(failure.message.clone());
         Settlement { key, verdict, history, reason: failure.kind.as_str(), last_error }
@@ -189,6 +190,9 @@ impl Judge {
 }
 
 /// Hidden comments were seen hidden for three to five minutes; looks at 2, 4, 8… s find the short ones soon.
+/// A connection that failed is tried again as late as after so many attempts: the next may fail as well, and so on for
+/// all keys.
+const UNSEEN_AS: u32 = 3;
 const DELAYED_FIRST_LOOK: Duration = Duration::from_secs(2);
 const DELAYED_LOOK_MAX: Duration = Duration::from_secs(600);
 

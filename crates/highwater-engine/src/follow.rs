@@ -140,7 +140,7 @@ impl Follower<'_> {
             Err(end) => return Ok(Err(end)),
         };
         let mut tidings = differences(self.engine, self.stream, self.changes, &census).await?;
-        // What was left out and is listed no more is asked for once: then it is known to be gone.
+        // What was left out and is listed no more is asked for: if it is gone, that is known then.
         tidings.extend(self.left_out(|one| !census.keys.contains(&one.key)).await?);
         if why == Why::Forced {
             let audit = rows::audit(self.engine, &self.stream.spec).await?;

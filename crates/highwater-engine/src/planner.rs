@@ -46,7 +46,9 @@ pub(crate) async fn extend(
 ) -> Result<u64> {
     let origin = if row.span.is_empty() || range.sets_origin() { wanted.start() } else { row.span.start() };
     let extension = Extension::of(row.span, origin, wanted.end());
-    if let Some(gap) = gap(row.span, wanted) {
+    let is_planned =
+        |gap: &Span| [extension.below, extension.above].iter().any(|part| !part.intersect(*gap).is_empty());
+    if let Some(gap) = gap(row.span, wanted).filter(is_planned) {
         engine.emit(Event::Bridged { gap });
     }
     for span in [extension.below, extension.above] {

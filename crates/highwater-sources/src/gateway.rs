@@ -8,6 +8,7 @@ mod reading;
 use std::{
     num::NonZeroU32,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -198,6 +199,12 @@ impl Gateway {
         self.limiter.pause(until, reason);
     }
 
+    /// Who signs in beside this gateway was told to wait: so is everybody, and it counts as a refusal.
+    pub fn told_to_wait(&self, wait: Duration) {
+        self.counters.met(None, Met::Throttled);
+        self.limiter.pause(self.clock().moment() + wait, PauseReason::RetryAfter);
+    }
+
     pub fn resume(&self) {
         self.limiter.resume();
     }
@@ -273,7 +280,8 @@ impl Gateway {
     fn read(&self, came: &Result<Sent, Failure>, sent_at: Moment, lane: Option<Lane>) -> Outcome {
         let answer = match came {
             Ok(Sent::Answer(answer)) => Some(answer),
-            Ok(Sent::Again(_)) => return Outcome::Failed,
+            // What follows will tell.
+            Ok(Sent::Again(_)) => return Outcome::Abandoned,
             Err(_) => None,
         };
         let reading = answer.map_or(Reading::Failed, |answer| (self.classify)(answer, self.clock().now()));

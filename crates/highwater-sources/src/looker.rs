@@ -28,7 +28,6 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use highwater_core::{
     AbsenceRule, DeadLetterPolicy, Failure, FailureKind, Key, Position, Span, StreamName, Timestamp, schema::Table,
-    throttle::PauseReason,
 };
 use http::StatusCode;
 
@@ -156,7 +155,7 @@ impl Looker {
         };
         signed_in.inspect_err(|failure| {
             if let (FailureKind::Throttled, Some(wait)) = (failure.kind, failure.retry_after) {
-                self.gateway.pause(self.gateway.clock().moment() + wait, PauseReason::RetryAfter);
+                self.gateway.told_to_wait(wait);
             }
         })
     }

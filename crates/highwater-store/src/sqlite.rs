@@ -84,6 +84,7 @@ impl SqliteStore {
     /// Short work on a local file, done where it is called.
     pub fn open(options: OpenOptions) -> Result<SqliteStore> {
         let path = open::resolve(&options.path)?;
+        open::check_is_database(&path)?;
         if options.mode == Mode::ReadOnly {
             let reader = open::checked_reader(&path)?;
             let readers = Readers::new(path, Some(reader), options.execution);

@@ -244,9 +244,9 @@ pub struct Closed {
 pub struct Outlook {
     /// Segments that can be claimed at once, or are being worked on.
     pub open: u64,
-    /// The next retry of a key that failed or was absent.
+    /// The next retry of a key that failed or was absent, in a segment that waits for it.
     pub next_retry_at: Option<Timestamp>,
-    /// The next look at a key that may not be published yet.
+    /// The next look at a key that may not be published yet, likewise.
     pub next_unpublished_at: Option<Timestamp>,
 }
 

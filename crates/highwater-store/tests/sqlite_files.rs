@@ -69,8 +69,8 @@ fn what_cannot_be_opened_is_said_clearly() {
     let garbage = folder.path().join("garbage.db");
     fs::write(&garbage, "this is a letter to my aunt, not a database\n".repeat(100)).unwrap();
     let (kind, text) = refusal(&garbage);
-    assert_eq!(kind, ErrorKind::Corrupt);
-    assert!(text.contains("garbage.db is damaged or is not a SQLite database"), "{text}");
+    assert_eq!(kind, ErrorKind::CannotOpen);
+    assert!(text.contains("garbage.db: it is not a SQLite database"), "{text}");
 
     let kind_of_reader = |path: &Path| SqliteStore::open(OpenOptions::read_only(path)).err().unwrap().kind;
     let missing = folder.path().join("missing.db");

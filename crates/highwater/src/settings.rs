@@ -76,6 +76,9 @@ impl Settings {
         let Some(hn) = self.config.sources.iter().find(|source| source.kind == SourceKind::Hn) else { return Ok(()) };
         let is_items = |row: &StreamRow| row.axis == Hn::AXIS && row.id.stream.as_str() == Hn::ITEMS;
         let streams = store.streams().await?;
+        if streams.iter().any(|row| is_items(row) && row.id.source == hn.name) {
+            return Ok(());
+        }
         match streams.iter().find(|row| is_items(row) && row.id.source != hn.name) {
             None => Ok(()),
             Some(StreamRow { id, .. }) => {

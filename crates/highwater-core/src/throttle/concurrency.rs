@@ -96,7 +96,7 @@ impl Concurrency {
         self.mean_cost = Some((mean + COST_WEIGHT * (cost - mean)).max(f64::MIN_POSITIVE));
         match self.latency.record(latency, now) {
             Some(Health::Slow) if self.on_slow == OnSlow::Shrink => self.shrink(SHRINK),
-            Some(Health::Normal) if self.met => self.grow(),
+            Some(Health::Normal) if self.met && !self.losses.is_trying() => self.grow(),
             Some(_) => self.met = false,
             None => {}
         }
@@ -113,6 +113,13 @@ impl Concurrency {
             }
             Advice::Keep => self.was_lossy = true,
             Advice::Restore(limit) => self.limit = limit,
+        }
+    }
+
+    /// Nothing was asked for a while.
+    pub(super) fn paused(&mut self, now: Moment) {
+        if let Some(limit) = self.losses.forget(now) {
+            self.limit = limit;
         }
     }
 

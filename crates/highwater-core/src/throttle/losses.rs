@@ -48,6 +48,17 @@ impl Losses {
         Losses { seen: 0, lost: 0, since: now, trial: None, quiet_until: now }
     }
 
+    /// While a try goes on, the limit is for it alone to change.
+    pub(super) fn is_trying(&self) -> bool {
+        self.trial.is_some()
+    }
+
+    /// Everything was paused meanwhile: what is known of a try says nothing any more. The limit before it, if one went on.
+    pub(super) fn forget(&mut self, now: Moment) -> Option<f64> {
+        (self.seen, self.lost, self.since) = (0, 0, now);
+        self.trial.take().map(|trial| trial.limit)
+    }
+
     /// A request that began at `started` has come to its end, under a limit of `limit`, which may be as low as `least`.
     pub(super) fn record(&mut self, is_lost: bool, started: Moment, (limit, least): (f64, f64), now: Moment) -> Advice {
         if started < self.since {

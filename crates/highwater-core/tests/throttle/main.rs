@@ -2,6 +2,7 @@
 
 mod gate;
 mod lanes;
+mod losses;
 mod properties;
 mod quota;
 mod random;

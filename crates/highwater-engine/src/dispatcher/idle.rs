@@ -39,12 +39,10 @@ impl Dispatcher {
             let wait = next.map_or(LOOK_AGAIN, |at| at.since(now).min(LOOK_AGAIN));
             return Ok(Idle::Wait(self.wait(wait)));
         }
-        if scope == Scope::Retries {
-            // One that is overdue is of a segment that somebody has to begin, or is at.
-            let next = outlook.next_retry_at.filter(|at| *at > now).and_then(|at| self.worth_waiting(at, now));
-            return Ok(next.map_or(Idle::Done, |wait| Idle::Wait(self.wait(wait))));
-        }
         let retry = outlook.next_retry_at.and_then(|at| self.worth_waiting(at, now));
+        if scope == Scope::Retries {
+            return Ok(retry.map_or(Idle::Done, |wait| Idle::Wait(self.wait(wait))));
+        }
         let head = outlook.next_unpublished_at.and_then(|at| self.head_worth_waiting(at, now));
         let open = (outlook.open > 0).then_some(Duration::from_millis(100));
         match [retry, head, open].into_iter().flatten().min() {

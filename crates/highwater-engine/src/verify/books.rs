@@ -164,11 +164,10 @@ impl Walk<'_> {
 
     /// Each is about a position that was planned.
     fn audit_exceptions(&self, verdict: &mut StreamVerdict) {
-        let origin = verdict.status.origin;
-        let is_planned = |key: &&Key| key.number().is_some_and(|position| Position(position) >= origin);
-        let end = self.segments.last().map_or(origin, |segment| segment.span.end());
-        // What was planned since the segments were read may have exceptions as well; those were read before.
-        let is_within = |key: &&Key| is_planned(key) && key.number().is_some_and(|position| Position(position) < end);
+        // Segments were read after the exceptions: what was planned meanwhile is among them.
+        let (Some(first), Some(last)) = (self.segments.first(), self.segments.last()) else { return };
+        let span = Span::new(first.span.start(), last.span.end());
+        let is_within = |key: &&Key| key.number().is_some_and(|position| span.contains(Position(position)));
         for key in self.exceptions.keys().filter(|key| !is_within(key)) {
             verdict.book_errors.push(format!("{key} has an exception and lies outside of what is mirrored"));
         }

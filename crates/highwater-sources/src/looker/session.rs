@@ -141,7 +141,7 @@ impl Session {
             return failure;
         }
         let untold = (UNTOLD_WAIT * 2_u32.saturating_pow(state.refusals.min(16))).min(UNTOLD_WAIT_MAX);
-        let wait = failure.retry_after.unwrap_or(untold);
+        let wait = failure.retry_after.map_or(untold, |told| told.max(untold));
         state.refusals = state.refusals.saturating_add(1);
         state.not_before = Some(self.clock.moment() + wait);
         Failure { retry_after: Some(wait), ..failure }

@@ -194,7 +194,8 @@ impl<T: Step> Walk<T> {
         self.position = ask.offset + length;
         // One row alone is no step forward: what comes after it is asked for.
         self.overlaps = length > 1;
-        if is_last_again { Course::End } else { Course::Onward }
+        // Of small pages a row that comes alone may be followed by hidden ones.
+        if is_last_again && self.limit == PAGE { Course::End } else { Course::Onward }
     }
 
     /// Whether rows have moved back, or some are hidden, of the page before: the latter shows the same if it is asked for

@@ -78,15 +78,19 @@ pub(super) async fn outlook(db: &Db, stream: &StreamId) -> Sql<Outlook> {
     // One status a query: each has an index of its own.
     let open = "SELECT (SELECT count(*) FROM ingest_segments WHERE source = $1 AND stream = $2 AND status = 'pending')
         + (SELECT count(*) FROM ingest_segments WHERE source = $1 AND stream = $2 AND status = 'in_progress')";
-    let next = "SELECT
-        (SELECT min(next_retry_at) FROM ingest_exceptions
-         WHERE source = $1 AND stream = $2 AND (reason = 'unpublished') = FALSE AND state = 'retry_wait'),
-        (SELECT min(next_retry_at) FROM ingest_exceptions
-         WHERE source = $1 AND stream = $2 AND (reason = 'unpublished') = TRUE AND state = 'retry_wait')";
+    let next = |unpublished| {
+        format!(
+            "SELECT next_retry_at FROM ingest_exceptions AS e
+             WHERE source = $1 AND stream = $2 AND (reason = 'unpublished') = {unpublished} AND state = 'retry_wait'
+               AND (SELECT status FROM ingest_segments AS s WHERE s.segment_id = e.segment_id) = 'retry_wait'
+             ORDER BY next_retry_at LIMIT 1"
+        )
+    };
+    let next = format!("SELECT ({}), ({})", next(false), next(true));
     let (source, stream) = (stream.source.as_str(), stream.stream.as_str());
     let names: [Param<'_>; 2] = [(&source, Type::TEXT), (&stream, Type::TEXT)];
     let ((), open, next, ()) =
-        try_join4(db.begin(), db.query(open, &names), db.query(next, &names), db.commit()).await?;
+        try_join4(db.begin(), db.query(open, &names), db.query(&next, &names), db.commit()).await?;
     Ok(Outlook {
         open: count(&open[0], 0)?,
         next_retry_at: time(&next[0], 0)?,

@@ -99,7 +99,7 @@ const STATEMENTS_CACHED: usize = 64;
 /// The file behind `path`, so that two names of one file meet at one lock.
 pub(super) fn resolve(path: &Path) -> Result<PathBuf> {
     if let Ok(real) = path.canonicalize() {
-        return check_is_database(&real).map(|()| real);
+        return Ok(real);
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().ok_or_else(|| cannot_open(path, "names no file"))?;
@@ -109,8 +109,12 @@ pub(super) fn resolve(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Before anything is made beside it. A file that is still empty, or shorter than what tells, is for SQLite to judge.
-fn check_is_database(path: &Path) -> Result<()> {
+/// Before anything is made beside it, and before this process has it open: to close a file gives up all locks that its
+/// process holds on it. A file that is still empty, or shorter than what tells, is for SQLite to judge.
+pub(super) fn check_is_database(path: &Path) -> Result<()> {
+    if !path.exists() {
+        return Ok(());
+    }
     if !path.is_file() {
         return Err(cannot_open(path, if path.is_dir() { "it is a folder" } else { "it is no file" }));
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use highwater_core::{ExceptionState, Key, KeySet, Position, Segment, SegmentId, Span, StreamId, schema::Table};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
     error::Sql,
@@ -67,10 +67,13 @@ pub(super) fn outlook(db: &Connection, stream: &StreamId) -> Sql<Outlook> {
     };
     let next = |unpublished| {
         let mut next = db.prepare_cached(
-            "SELECT min(next_retry_at) FROM ingest_exceptions
-             WHERE source = ?1 AND stream = ?2 AND (reason = 'unpublished') = ?3 AND state = 'retry_wait'",
+            "SELECT next_retry_at FROM ingest_exceptions AS e
+             WHERE source = ?1 AND stream = ?2 AND (reason = 'unpublished') = ?3 AND state = 'retry_wait'
+               AND (SELECT status FROM ingest_segments AS s WHERE s.segment_id = e.segment_id) = 'retry_wait'
+             ORDER BY next_retry_at LIMIT 1",
         )?;
-        next.query_row(params![names[0], names[1], unpublished], |row| time(row, 0))
+        let found = next.query_row(params![names[0], names[1], unpublished], |row| time(row, 0)).optional()?;
+        Sql::Ok(found.flatten())
     };
     Ok(Outlook {
         open: count("pending")? + count("in_progress")?,

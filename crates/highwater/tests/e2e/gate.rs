@@ -50,3 +50,17 @@ fn a_gate_outlives_the_process_that_met_it_in_postgres() {
     let session = schema.session();
     killed_behind_a_closed_gate(&server, &home, || session.number(CLOSED) > 0);
 }
+
+#[test]
+fn a_gate_that_closes_just_before_the_end_holds_for_a_sync_and_a_verification() {
+    let server = Server::start(|asked, before| match before {
+        20 => Some(Reply { headers: "Retry-After: 600\r\n", ..Reply::status(429) }),
+        _ => Some(Reply::ok(asked.map_or_else(|| ITEMS.to_string(), item))),
+    });
+    let home = Home::new(&server.url(), "rate = 500\nin_flight = 1\nretry_patience = \"2s\"");
+    home.run(&["sync", "hn"]).exits(3);
+    let before = server.hits().len();
+    home.run(&["sync", "hn"]).exits(3);
+    home.run(&["verify", "hn"]).exits(1).complains(&["left alone for longer than retry_patience"]);
+    assert_eq!(server.hits().len(), before, "somebody asked although the remote wants to be left alone");
+}
