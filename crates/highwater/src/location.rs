@@ -66,7 +66,7 @@ impl Location {
         match self {
             Location::Sqlite(path) => {
                 let store = SqliteStore::open(OpenOptions { mode, ..OpenOptions::new(path) });
-                Ok(Box::new(store.map_err(|error| sqlite_trouble(&error, &opening(path)))?))
+                Ok(Box::new(store.map_err(|error| sqlite_trouble(&error, path))?))
             }
             Location::Postgres(url) => {
                 let store = PostgresStore::open(PostgresOptions { mode, ..PostgresOptions::new(url) }).await;
@@ -124,14 +124,10 @@ impl Location {
     /// What to say of an error met while opening.
     pub(crate) fn trouble(&self, error: &StoreError) -> Trouble {
         match self {
-            Location::Sqlite(path) => sqlite_trouble(error, &opening(path)),
+            Location::Sqlite(path) => sqlite_trouble(error, path),
             Location::Postgres(_) => postgres_trouble(error),
         }
     }
-}
-
-fn opening(path: &Path) -> String {
-    format!("cannot open the store sqlite:{}: ", path.display())
 }
 
 /// A URL for people: without the password, and without parameters, which may hold one.
@@ -150,14 +146,21 @@ fn with_schema(url: &str, schema: Option<&str>) -> String {
     }
 }
 
-fn sqlite_trouble(error: &StoreError, doing: &str) -> Trouble {
-    let trouble = Trouble::new(exit_of(error.kind), format!("{doing}{}", highwater_engine::describe(error)));
+fn sqlite_trouble(error: &StoreError, path: &Path) -> Trouble {
+    let message = format!("cannot open the store sqlite:{}: {}", path.display(), highwater_engine::describe(error));
+    let trouble = Trouble::new(exit_of(error.kind), message);
     match error.kind {
         ErrorKind::Locked => trouble
             .hint("wait for it to end; if it is a service, stop it first; status, ledger and verify work meanwhile"),
         ErrorKind::TooNew => trouble.hint("use the version of highwater that made it, or a newer one"),
+        ErrorKind::CannotOpen if path.exists() => {
+            trouble.hint("check store.url, or --store, and that you may write the file and its folder")
+        }
         ErrorKind::CannotOpen => {
-            trouble.hint("check store.url, or --store; where there is no store yet, 'highwater sync hn' makes one")
+            trouble.hint("check store.url, or --store; where there is no store yet, a sync makes one")
+        }
+        ErrorKind::Unavailable => {
+            trouble.hint("another program may hold the file: end it, or run the same command again later")
         }
         ErrorKind::Full => {
             trouble.hint("make room, then run the same command again: nothing that was committed is lost")
