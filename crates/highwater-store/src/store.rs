@@ -68,7 +68,7 @@ pub trait Store: LiveStore + FollowStore + MailboxStore {
     /// For how long the account is to be left alone.
     fn pause<'a>(&'a self, source: &'a SourceName, now: Timestamp) -> BoxFuture<'a, Result<Option<Pause>>>;
 
-    /// Also takes for due what waits for longer than anybody ever does: its time was set by a wrong clock.
+    /// Also takes for due what was last tried in the future: the time it waits for was set by a wrong clock.
     fn begin_run<'a>(&'a self, run: &'a RunStart) -> BoxFuture<'a, Result<()>>;
     /// Notes how a run ended, with a line in the ledger the first time.
     fn end_run<'a>(&'a self, run: &'a RunEnd) -> BoxFuture<'a, Result<()>>;

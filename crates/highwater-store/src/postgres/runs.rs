@@ -10,7 +10,7 @@ use super::{
     ledger,
     link::Db,
 };
-use crate::{Download, DownloadNote, RunEnd, RunOutcome, RunStart, rules::WAIT_MAX};
+use crate::{Download, DownloadNote, RunEnd, RunOutcome, RunStart, rules::CLOCKS_DIFFER};
 
 pub(super) async fn begin(db: &Db, run: &RunStart) -> Sql<()> {
     let insert = "INSERT INTO ingest_runs (run_id, source, command, started_at, worker_count, outcome)
@@ -28,18 +28,19 @@ pub(super) async fn begin(db: &Db, run: &RunStart) -> Sql<()> {
 }
 
 async fn wake_the_late(db: &Db, run: &RunStart) -> Sql<()> {
-    for (table, waits) in [("ingest_segments", "status"), ("ingest_exceptions", "state")] {
-        let update = format!(
-            "UPDATE {table} SET next_retry_at = $2
-             WHERE source = $1 AND {waits} = 'retry_wait' AND next_retry_at > $2 + $3 * interval '1 millisecond'"
-        );
-        let params = [
-            (&run.source.as_str() as _, Type::TEXT),
-            (&Time(run.at) as _, Type::TIMESTAMPTZ),
-            (&(WAIT_MAX.as_secs_f64() * 1e3) as _, Type::FLOAT8),
-        ];
-        db.execute(&update, &params).await?;
-    }
+    let params = [
+        (&run.source.as_str() as _, Type::TEXT),
+        (&Time(run.at) as _, Type::TIMESTAMPTZ),
+        (&Time(run.at + CLOCKS_DIFFER) as _, Type::TIMESTAMPTZ),
+    ];
+    let late = "source = $1 AND state = 'retry_wait' AND last_tried_at > $3";
+    let segments = format!(
+        "UPDATE ingest_segments SET next_retry_at = $2
+         WHERE status = 'retry_wait' AND segment_id IN (SELECT segment_id FROM ingest_exceptions WHERE {late})"
+    );
+    let exceptions = format!("UPDATE ingest_exceptions SET next_retry_at = $2 WHERE {late}");
+    db.execute(&segments, &params).await?;
+    db.execute(&exceptions, &params).await?;
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use highwater_core::{SourceName, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{error::Sql, session::Session};
-use crate::{Download, DownloadNote, RunEnd, RunOutcome, RunStart, rules::WAIT_MAX};
+use crate::{Download, DownloadNote, RunEnd, RunOutcome, RunStart, rules::CLOCKS_DIFFER};
 
 pub(super) fn begin(db: &Connection, run: &RunStart) -> Sql<()> {
     db.execute(
@@ -23,16 +23,17 @@ pub(super) fn begin(db: &Connection, run: &RunStart) -> Sql<()> {
 }
 
 fn wake_the_late(db: &Connection, run: &RunStart) -> Sql<()> {
-    let wait = i64::try_from(WAIT_MAX.as_millis()).unwrap_or(i64::MAX);
-    for (table, waits) in [("ingest_segments", "status"), ("ingest_exceptions", "state")] {
-        db.execute(
-            &format!(
-                "UPDATE {table} SET next_retry_at = ?2
-                 WHERE source = ?1 AND {waits} = 'retry_wait' AND next_retry_at > ?2 + ?3"
-            ),
-            params![run.source.as_str(), run.at.as_millis(), wait],
-        )?;
-    }
+    let future = (run.at + CLOCKS_DIFFER).as_millis();
+    let params = params![run.source.as_str(), run.at.as_millis(), future];
+    let late = "source = ?1 AND state = 'retry_wait' AND last_tried_at > ?3";
+    db.execute(
+        &format!(
+            "UPDATE ingest_segments SET next_retry_at = ?2
+             WHERE status = 'retry_wait' AND segment_id IN (SELECT segment_id FROM ingest_exceptions WHERE {late})"
+        ),
+        params,
+    )?;
+    db.execute(&format!("UPDATE ingest_exceptions SET next_retry_at = ?2 WHERE {late}"), params)?;
     Ok(())
 }
 

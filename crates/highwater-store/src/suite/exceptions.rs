@@ -35,21 +35,25 @@ pub async fn an_exception_lives_from_the_first_try_to_the_last(lab: Lab) {
 }
 
 pub async fn a_time_that_a_wrong_clock_set_is_not_waited_for(lab: Lab) {
-    let scene = Scene::planned(lab, 0, 10, 10).await;
-    let claimed = scene.claim_one(at(0)).await;
-    scene.store_all_but(&claimed, &[3, 4], at(0)).await;
-    let (years, minutes) = (at(60_000_000), at(600));
-    let waiting = vec![verdict(3, Verdict::Retry { at: years }), verdict(4, Verdict::Retry { at: years })];
-    scene.commit(&claimed.lease, vec![], waiting, at(0)).await.unwrap();
-    scene.commit(&claimed.lease, vec![], vec![verdict(4, Verdict::Retry { at: minutes })], at(0)).await.unwrap();
-    scene.close(&claimed.lease, DeadLetterPolicy::Hold, at(0)).await.unwrap();
+    let scene = Scene::planned(lab, 0, 20, 10).await;
+    let years = 60_000_000;
+    // The first under a clock that is years ahead, the second to wait for as long.
+    for (claimed, now) in scene.claim("worker", 2, at(0)).await.into_iter().zip([years, 0]) {
+        let key = claimed.span.start().0 + 3;
+        scene.store_all_but(&claimed, &[key], at(now)).await;
+        let waits = verdict(key, Verdict::Retry { at: at(years + 9) });
+        scene.commit(&claimed.lease, vec![], vec![waits], at(now)).await.unwrap();
+        scene.close(&claimed.lease, DeadLetterPolicy::Hold, at(now)).await.unwrap();
+    }
     let source = scene.stream.source.clone();
     let run = RunStart { id: "run".into(), source, command: "sync", workers: 1, at: at(5) };
     scene.store().begin_run(&run).await.unwrap();
-    let due: Vec<_> = scene.exceptions().await.into_iter().map(|one| one.next_retry_at.unwrap()).collect();
-    assert_eq!(due, [at(5), minutes]);
-    let again = scene.claim("worker", 1, minutes).await;
-    assert_eq!(again[0].due.len(), 2);
+    let mut waiting = scene.exceptions().await;
+    waiting.sort_by_key(|one| one.key.number());
+    let due: Vec<_> = waiting.into_iter().map(|one| one.next_retry_at.unwrap()).collect();
+    assert_eq!(due, [at(5), at(years + 9)]);
+    let again = scene.claim("worker", 9, at(5)).await;
+    assert_eq!(again.iter().map(|one| (one.span.start().0, one.due.len())).collect::<Vec<_>>(), [(0, 1)]);
 }
 
 pub async fn dead_letters_come_back_to_life(lab: Lab) {

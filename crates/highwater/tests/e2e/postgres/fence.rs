@@ -55,7 +55,7 @@ fn end(process: Running) {
 }
 
 fn losses(process: &Running) -> usize {
-    process.err().matches("LeaseLost").count()
+    process.err().matches("is somebody else's now").count()
 }
 
 impl Scene {
