@@ -113,15 +113,19 @@ impl AccountLink {
     }
 
     fn ask(&self, report: &AccountReport) -> ShareAsk {
-        ShareAsk {
-            source: self.engine.name.clone(),
-            worker: self.worker.clone(),
-            host: self.engine.world.process.host.clone(),
-            pid: self.engine.world.process.pid,
-            started_at: self.started_at,
-            report: *report,
-            now: self.engine.now(),
-        }
+        ask(&self.engine, &self.worker, self.started_at, *report)
+    }
+}
+
+fn ask(engine: &Engine, worker: &WorkerId, started_at: Timestamp, report: AccountReport) -> ShareAsk {
+    ShareAsk {
+        source: engine.name.clone(),
+        worker: worker.clone(),
+        host: engine.world.process.host.clone(),
+        pid: engine.world.process.pid,
+        started_at,
+        report,
+        now: engine.now(),
     }
 }
 
@@ -132,16 +136,9 @@ pub(crate) async fn leave(engine: &Engine, worker: &WorkerId) {
     let parting = async {
         let report = engine.source.gateway().report();
         if report.pause.is_some() {
-            let last = ShareAsk {
-                source: engine.name.clone(),
-                worker: worker.clone(),
-                host: engine.world.process.host.clone(),
-                pid: engine.world.process.pid,
-                started_at: engine.now(),
-                // Of cuts the beats have told.
-                report: AccountReport { cuts: 0, ..report },
-                now: engine.now(),
-            };
+            // Of cuts the beats have told.
+            let last = ask(engine, worker, engine.now(), AccountReport { cuts: 0, ..report });
+            // Not noted, whoever comes next hears it from the remote.
             engine.store.share(&last).await.ok();
         }
         engine.store.leave(worker).await

@@ -150,14 +150,7 @@ impl Engine {
             // What ended the one before ends this as well.
             let report = match reports.last().map(|report| &report.ending).filter(|ending| ending.is_for_all()) {
                 Some(ending) => run.not_begun(ending.clone()).await?,
-                None => {
-                    let worked = tokio::select! {
-                        biased;
-                        worked = run.work(Task::CatchUp(request)) => worked?,
-                        never = log.keep_counting() => never,
-                    };
-                    run.end(worked).await?
-                }
+                None => run.carry_out(Task::CatchUp(request), log).await?,
             };
             log.add(spec.name.as_str(), &report.batch, &report.status);
             reports.push(report);
@@ -205,6 +198,15 @@ impl<'a> Run<'a> {
         let stream = Arc::new(StreamContext::new(engine, spec));
         let requests_before = engine.source.gateway().traffic().requests;
         Run { engine, stream, round, began: engine.world.clock.moment(), requests_before }
+    }
+
+    async fn carry_out(self, task: Task<'_>, log: &RunLog) -> Result<SyncReport> {
+        let worked = tokio::select! {
+            biased;
+            worked = self.work(task) => worked?,
+            never = log.keep_counting() => never,
+        };
+        self.end(worked).await
     }
 
     async fn work(&self, task: Task<'_>) -> Result<Worked> {

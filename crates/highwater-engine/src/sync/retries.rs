@@ -28,13 +28,7 @@ impl Engine {
         let mut reports = Vec::new();
         let round = Round::of(self).await?;
         for spec in self.source.streams().iter().filter(|spec| streams.contains(&self.stream_id(spec))) {
-            let run = Run::begin(self, spec, round);
-            let worked = tokio::select! {
-                biased;
-                worked = run.work(Task::Retries) => worked?,
-                never = log.keep_counting() => never,
-            };
-            let report = run.end(worked).await?;
+            let report = Run::begin(self, spec, round).carry_out(Task::Retries, log).await?;
             log.add(spec.name.as_str(), &report.batch, &report.status);
             let is_for_all = report.ending.is_for_all();
             reports.push(report);

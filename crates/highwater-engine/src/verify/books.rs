@@ -240,6 +240,6 @@ pub(super) fn is_sound(row: &StoredRow) -> bool {
 }
 
 /// A stored key may wait to be looked at again, or have been looked for in vain; no other state goes with a row.
-fn contradicts_a_row(state: ExceptionState) -> bool {
+pub(super) fn contradicts_a_row(state: ExceptionState) -> bool {
     matches!(state, ExceptionState::Missing | ExceptionState::Excluded)
 }

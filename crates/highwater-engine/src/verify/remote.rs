@@ -7,7 +7,10 @@ use highwater_core::{Event, ExceptionState, Failure, FailureKind, Key, Lane, Pos
 use highwater_sources::{Answer, Beat, Call, Density, Fetched, StreamSpec};
 use highwater_store::StoredRow;
 
-use super::{AUTO_SAMPLE, FindingKind, Sample, StreamVerdict, again, books::Exceptions};
+use super::{
+    AUTO_SAMPLE, FindingKind, Sample, StreamVerdict, again,
+    books::{Exceptions, contradicts_a_row},
+};
 use tokio::task::JoinHandle;
 
 use crate::{Engine, EngineError, error::Result, refusal::RefusalWatch};
@@ -153,8 +156,8 @@ fn judge(
         (Fetched::Delayed { .. }, Some(_)) => verdict.moved += 1,
         (Fetched::Found(_) | Fetched::Delayed { .. }, None) => {
             // Without a row and without an exception the books have named it already.
-            let final_state = exceptions.get(key).filter(|state| is_final(**state));
-            return final_state.map(|state| Doubt::Explained(*state));
+            let explained = exceptions.get(key).filter(|state| contradicts_a_row(**state));
+            return explained.map(|state| Doubt::Explained(*state));
         }
         (Fetched::Absent, Some(_)) => verdict.vanished += 1,
         (Fetched::Absent | Fetched::Unchanged | Fetched::Excluded { .. } | Fetched::Skipped, _) => {}
@@ -178,11 +181,6 @@ fn judge_pair(spec: &StreamSpec, verdict: &mut StreamVerdict, record: Record, ro
         verdict.moved += 1;
     }
     None
-}
-
-/// Nobody looks at the key again.
-fn is_final(state: ExceptionState) -> bool {
-    matches!(state, ExceptionState::Missing | ExceptionState::Excluded)
 }
 
 /// Looks at the store again, and tells only what is still so.

@@ -118,7 +118,7 @@ the plan says otherwise. The plans are none, calm, storm and chaos. By hand, wit
 
 pub(super) const INIT: &str = "\
 Examples:
-  highwater init                                     ./highwater.toml, every key with its default in a comment
+  highwater init                                     ./highwater.toml, with comments
   highwater init ~/.config/highwater/highwater.toml  for every folder you work in";
 
 pub(super) const STATUS: &str = "\

@@ -14,21 +14,30 @@ fn well(asked: Option<i64>, last: i64) -> Option<Reply> {
     Some(Reply::ok(asked.map_or_else(|| last.to_string(), item)))
 }
 
-#[test]
-fn an_outage_of_everything_buries_nothing() {
+/// Well for 200 requests, and again after three seconds in which everything is answered alike.
+fn out_for_a_while(answer: fn() -> Reply) -> Server {
     const LENGTH: Duration = Duration::from_secs(3);
     let over: Mutex<Option<Deadline>> = Mutex::new(None);
-    let server = Server::start(move |asked, before| {
+    Server::start(move |asked, before| {
         if before < 200 {
             return well(asked, 1500);
         }
         let mut over = over.lock().unwrap();
         let is_out = !over.get_or_insert_with(|| Deadline::after(LENGTH)).has_passed();
-        if is_out { Some(Reply::status(500)) } else { well(asked, 1500) }
-    });
+        if is_out { Some(answer()) } else { well(asked, 1500) }
+    })
+}
+
+fn assert_buries_nothing(server: &Server) {
     let home = Home::new(&server.url(), "rate = 1000\nattempts = 2");
     let done = home.run(&["sync", "hn", "--json"]).exits(0).json();
     assert_eq!((&done["streams"][0]["stored"], &done["streams"][0]["run"]["dead_letters"]), (&1500.into(), &0.into()));
+}
+
+#[test]
+fn an_outage_of_everything_buries_nothing() {
+    let server = out_for_a_while(|| Reply::status(500));
+    assert_buries_nothing(&server);
     let failed = server.hits().iter().filter(|hit| hit.status == 500).count();
     assert!(failed < 700, "{failed} requests went into an outage, which a pause should have kept few");
 }
@@ -36,19 +45,8 @@ fn an_outage_of_everything_buries_nothing() {
 /// As a proxy that fails does: a sound answer to nobody's question.
 #[test]
 fn the_same_wrong_answer_to_every_question_buries_nothing() {
-    const LENGTH: Duration = Duration::from_secs(3);
-    let over: Mutex<Option<Deadline>> = Mutex::new(None);
-    let server = Server::start(move |asked, before| {
-        if before < 200 {
-            return well(asked, 1500);
-        }
-        let mut over = over.lock().unwrap();
-        let is_out = !over.get_or_insert_with(|| Deadline::after(LENGTH)).has_passed();
-        if is_out { Some(Reply::ok(r#"{"error":"try again later"}"#)) } else { well(asked, 1500) }
-    });
-    let home = Home::new(&server.url(), "rate = 1000\nattempts = 2");
-    let done = home.run(&["sync", "hn", "--json"]).exits(0).json();
-    assert_eq!((&done["streams"][0]["stored"], &done["streams"][0]["run"]["dead_letters"]), (&1500.into(), &0.into()));
+    let server = out_for_a_while(|| Reply::ok(r#"{"error":"try again later"}"#));
+    assert_buries_nothing(&server);
     assert!(server.hits().len() < 2500, "{} requests, most of which went into an outage", server.hits().len());
 }
 
